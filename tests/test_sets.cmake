@@ -6,15 +6,15 @@
 # compare samples with the oracle and distributions with the exact ones. Other
 # tests run the same code under the sanitizers.
 set(MILLRACE_ORACLE_TESTS
-    distribution_test method_law_test oracle_compare oracle_edges_test
+    distribution_test method_distribution_test oracle_compare oracle_edges_test
     oracle_kinds_test oracle_seeds_test oracle_test real_graphs_test
-    temporal_epoch_test walk_law_test)
+    temporal_epoch_test walk_distribution_test)
 
 # Tests of Python, Bash, CMake and compilers rather than of programs.
 set(MILLRACE_TOOL_TESTS
-    doc_paths_check_test folder_arrows_check_test grpc_internals_check_test
-    install_test shell_completion_test test_entries_test
-    type_names_check_test)
+    doc_paths_check_test folder_dependencies_check_test
+    grpc_internals_check_test install_test shell_completion_test
+    test_entries_test type_names_check_test)
 
 set(MILLRACE_NOT_UNDER_ADDRESS
     ${MILLRACE_ORACLE_TESTS} ${MILLRACE_TOOL_TESTS})

@@ -61,10 +61,9 @@ class Watch(threading.Thread):
 
 
 class Fleet(contextlib.ExitStack):
-    """One server of all partitions, which depends only on its clients, and one
-    server for each partition. The latter are clients of each other, from
-    127.0.0.1 too, so that work done for an attacker counts as another server's
-    share."""
+    """One server for all partitions, which serves only clients, and one server
+    per partition. The latter are also each other's clients, from 127.0.0.1, so
+    work done for an attacker counts towards another server's share."""
 
     def __init__(self, binary, drain_timeout="30s"):
         super().__init__()
@@ -91,7 +90,8 @@ class Fleet(contextlib.ExitStack):
                          "60s")
 
     def targets(self):
-        return [Target(server.listed, max(i - 1, 0))  # the first serves all
+        #  The first serves all partitions.
+        return [Target(server.listed, max(i - 1, 0))
                 for i, server in enumerate(self.servers)]
 
     def run_program(self, *words):
@@ -111,8 +111,8 @@ class Fleet(contextlib.ExitStack):
             server.check()
 
     def stop(self, server):
-        """Ends a server by SIGTERM; returns its status and how long that took.
-        """
+        """Ends a server with SIGTERM; returns its status and how long that
+        took."""
         start = time.monotonic()
         server.signal(signal.SIGTERM)
         status = server.process.wait(timeout=LIMIT)

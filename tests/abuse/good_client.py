@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A well-behaved client that fetches one batch after another and checks each.
-It is a separate process, so that attackers take none of its time."""
+It is a separate process, so that attackers in this process cannot slow it
+down."""
 import multiprocessing
 import time
 

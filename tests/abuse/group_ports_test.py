@@ -91,7 +91,7 @@ def main():
         peers.write_text(f"{server.listed}\n")
         server.start(peers)
         stack.callback(server.end)
-        calm = train(binary, folder, "calm", EPOCHS)
+        baseline = train(binary, folder, "baseline", EPOCHS)
         garbage = Garbage(folder / "garbage.consumed", [server])
         garbage.start()
         try:
@@ -102,11 +102,11 @@ def main():
             raise garbage.error
         if len(garbage.trainers) < 2:
             sys.exit(f"only {len(garbage.trainers)} trainers had a port")
-        compare(calm[0], other[0], "batches")
-        compare(calm[1], other[1], "losses")
+        compare(baseline[0], other[0], "batches")
+        compare(baseline[1], other[1], "losses")
         print(f"garbage on {garbage.connections} connections to "
-              f"{len(garbage.trainers)} trainers: {len(calm[0])} batches and "
-              f"{len(calm[1])} losses are equal")
+              f"{len(garbage.trainers)} trainers: {len(baseline[0])} "
+              f"batches and {len(baseline[1])} losses are equal")
 
 
 if __name__ == "__main__":

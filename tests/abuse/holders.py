@@ -13,7 +13,7 @@ CONNECTIONS = 300
 CALLS = 256  # the maximum for a connection
 EXPANDED = 5000  # nodes; every partition has at least as many
 NODES = 30_000   # nodes of the store that make_store() makes
-SERVED = (0, 8, 14)  # answered, or no room at the moment
+SERVED = (0, 8, 14)  # answered, or temporarily out of resources
 
 # A ServerReflectionRequest that lists the services.
 LIST_SERVICES = b"\x3a\x00"
@@ -29,8 +29,7 @@ def idle_tcp(target, source, _):
         sockets = [stack.enter_context(socket.create_connection(
             (host, int(port)), source_address=(source, 0)))
             for _ in range(CONNECTIONS)]
-        # This connection talks to the server, so that the time is not merely
-        # slept.
+        # This connection talks to the server, so that it does not merely sleep.
         with Connection(target, source) as connection:
             connection.greet()
             connection.pump_for(HOLD)

@@ -124,7 +124,7 @@ def _raise_all(problems):
 
 
 def hostile_jobs(target, source, random):
-    """Asks for each job once, for at most a second."""
+    """Requests each job once, with a deadline of one second."""
     asked = jobs(target.partition)
     random.shuffle(asked)
     _raise_all(_ask(target, source, name, SAMPLE, message, "1S",
@@ -160,7 +160,7 @@ def many_at_once(target, source, random):
 
 
 def flood_of_jobs(target, source, random):
-    """600 jobs started together by one client, which waits for each."""
+    """One client starts 600 jobs at once and waits for all of them."""
     connections, calls = 3, 200  # nearly the maximum for a connection
     asked = [(message, expected) for _, message, expected
              in jobs(target.partition) if len(message) < 10_000]

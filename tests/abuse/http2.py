@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A minimal HTTP/2 client, to do what gRPC's own never do, and gRPC calls over
-it, for clients that need a particular address."""
+"""A minimal HTTP/2 client, to do what gRPC's own clients never do, plus gRPC
+calls on top of it for clients that need a particular source address."""
 import contextlib
 import dataclasses
 import select
@@ -101,7 +101,7 @@ def _headers_of(block):
 
 
 class Call:
-    """The result of a call."""
+    """A call and its result."""
 
     def __init__(self):
         self.ended = False
@@ -142,7 +142,7 @@ class Connection(contextlib.AbstractContextManager):
         self.windows = {}            # windows of open streams, by number
         self.taken = 0               # bytes received since the last update
         self.greeted = False         # the server's settings have arrived
-        self.pings = 0               # pings of await_read() without an answer
+        self.pings = 0               # unanswered pings from await_read()
         # Without a dynamic table, so that all headers are literal.
         own_settings = {HEADER_TABLE_SIZE: 0, INITIAL_WINDOW_SIZE: MAX_WINDOW,
                         **(own_settings or {})}

@@ -2,14 +2,14 @@
 """Attacks a fleet in all the ways that docs/security.md says it withstands,
 while good clients work. Each of their batches must be right and none of their
 calls refused, except while batches being made for attackers hold all memory;
-servers must stay within their memory, stay alive, and end by SIGTERM.
+servers must stay within their memory, stay alive, and exit on SIGTERM.
 
   mixed_abuse.py --bin build/release/bin [--seconds 1800] [--attacks NAME...]
       [--owner]
 
 Attackers come from 127.0.0.2, good clients from 127.0.0.1. Every attack runs at
-least once, then random ones until the time is over. With --owner the attacked
-server is one that the good client's own server asks for neighbours."""
+least once, then random ones until time is up. With --owner the attacked server
+is one that the good client's own server asks for neighbours."""
 import argparse
 import collections
 import contextlib
@@ -102,7 +102,8 @@ def check_digests(fleet, want, stop, outcome):
 
 
 def attack(fleet, options):
-    """Returns results, observations of the good clients, and problems."""
+    """Returns the results, what the good clients observed, and the problems.
+    """
     want = fleet.digest()
     outcome = {"epochs": 0, "problem": None}
     targets = fleet.targets()
@@ -157,7 +158,7 @@ def main():
     parser.add_argument("--owner", action="store_true")
     parser.add_argument("--seed", type=int, default=int(time.time()))
     options = parser.parse_args()
-    print(f"abuse by seed {options.seed}", flush=True)
+    print(f"abuse with seed {options.seed}", flush=True)
     with contextlib.ExitStack() as stack:
         fleet = stack.enter_context(Fleet(options.bin.resolve()))
         watch = Watch(fleet.servers)

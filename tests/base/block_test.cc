@@ -35,8 +35,9 @@ TEST(AllocateBlock, IsAlignedAndWritableToItsEnd) {
   }
 }
 
-TEST(AllocateBlock, UsesAFreedBlockOfAboutTheSizeAgain) {
-  if (!KeepsBlocks()) GTEST_SKIP() << "nothing is kept under this sanitizer";
+TEST(AllocateBlock, ReusesAFreedBlockOfSimilarSize) {
+  if (!KeepsBlocks())
+    GTEST_SKIP() << "freed blocks are not cached under this sanitizer";
   std::byte* first = AllocateBlock(10 * kMiB).get();  // freed at once
   const std::shared_ptr<std::byte> larger = AllocateBlock(20 * kMiB);
   EXPECT_NE(larger.get(), first);
@@ -47,8 +48,9 @@ TEST(AllocateBlock, UsesAFreedBlockOfAboutTheSizeAgain) {
 }
 
 // A small array would otherwise hold the memory of a large one.
-TEST(AllocateBlock, TakesNoFreedBlockThatIsMuchLarger) {
-  if (!KeepsBlocks()) GTEST_SKIP() << "nothing is kept under this sanitizer";
+TEST(AllocateBlock, DoesNotReuseAMuchLargerBlock) {
+  if (!KeepsBlocks())
+    GTEST_SKIP() << "freed blocks are not cached under this sanitizer";
   std::byte* large = AllocateBlock(40 * kMiB).get();  // freed at once
   const std::shared_ptr<std::byte> small = AllocateBlock(30 * kMiB);
   EXPECT_NE(small.get(), large);

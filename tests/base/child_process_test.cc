@@ -28,14 +28,14 @@ ChildProcessOptions Shell(const std::string& script) {
   return options;
 }
 
-// Waits for the end of `process`; nullopt if it goes on.
+// Waits for the end of `process`; nullopt if it keeps running.
 std::optional<int> Wait(ChildProcess& process) {
   pollfd end{process.end_fd(), POLLIN, 0};
   if (poll(&end, 1, kLimitMs) != 1) return std::nullopt;
   return process.TryWait();
 }
 
-// What comes out of a pipe until it is closed or holds `enough`.
+// Reads from a pipe until it is closed or `enough` bytes have been read.
 std::string ReadAll(int fd, size_t enough = SIZE_MAX) {
   std::string text;
   char buffer[256];
@@ -58,7 +58,7 @@ struct Pipe {
   UniqueFd read_end, write_end;
 };
 
-TEST(ChildProcessTest, TellsTheStatus) {
+TEST(ChildProcessTest, ReportsTheStatus) {
   auto process = ChildProcess::Start(Shell("exit 7"));
   ASSERT_TRUE(process.ok()) << process.status();
   const std::optional<int> status = Wait(*process);

@@ -82,7 +82,7 @@ TEST(FairQueueTest, RemembersWhichClientUsedMore) {
   EXPECT_THAT(clients.order(), ElementsAre("a", "b", "b", "b", "b", "a"));
 }
 
-TEST(FairQueueTest, IdleClientsSaveUpNoTime) {
+TEST(FairQueueTest, IdleClientsAccumulateNoCredit) {
   Clients clients;
   clients.Add("b");
   clients.Run(1, absl::Seconds(1));

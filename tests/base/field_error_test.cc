@@ -70,12 +70,12 @@ TEST(FieldErrorTest, ReasonsAreKeptBesideTheField) {
   EXPECT_EQ(ReasonOf(field), "cold");
   EXPECT_EQ(GetFieldError(field)->field, "lr");
   EXPECT_EQ(ReasonOf(WithNames(field, Shouted)), "cold");
-  // A reason alone does not make an error one of usage.
+  // A reason alone does not make an error a usage error.
   EXPECT_FALSE(IsUsageError(
       WithReason(absl::InvalidArgumentError("no"), Reason{"cold"})));
 }
 
-TEST(FieldErrorTest, StatusesCarryItWhole) {
+TEST(FieldErrorTest, SurvivesAStatusUnchanged) {
   const FieldError error = {.problem = Problem::kConflict,
                             .field = "a:b",
                             .value = std::string("1:2\0\n", 5),
@@ -104,7 +104,7 @@ TEST(FieldErrorTest, TakesOtherNamesAndAdvice) {
   }
 }
 
-TEST(FieldErrorTest, OtherPayloadsAreNone) {
+TEST(FieldErrorTest, OtherPayloadsAreIgnored) {
   for (const char* payload :
        {"", ":", "x:", "7:0:0:0:0:0:", "0:", "0:0:0:0:0:", "0:0:0:0:0:9:",
         "0:99999999999999999999:", "-1:0:0:0:0:0:"}) {

@@ -56,7 +56,7 @@ TEST(Float16Test, RoundsToTheNearestEven) {
   }
 }
 
-TEST(Float16Test, TurnsTooLargeIntoInfinityAndKeepsNan) {
+TEST(Float16Test, OverflowsToInfinityAndKeepsNan) {
   const float infinity = std::numeric_limits<float>::infinity();
   EXPECT_EQ(ToFloat16(65504), 0x7bff);
   EXPECT_EQ(ToFloat16(std::nextafter(65520.0F, 0.0F)), 0x7bff);

@@ -38,13 +38,13 @@ class HostMemoryTest : public ::testing::Test {
       std::filesystem::path(::testing::TempDir()) / "host_memory";
 };
 
-TEST_F(HostMemoryTest, WithoutGroupsItIsTheHosts) {
+TEST_F(HostMemoryTest, WithoutCgroupsReportsTheHostsMemory) {
   EXPECT_GT(HostMemoryBytes(files()),
             9000u << 10);  // the memory of this machine
   EXPECT_EQ(AvailableMemoryBytes(files()), 8000u << 10);
 }
 
-TEST_F(HostMemoryTest, GroupWithoutALimitHasTheHosts) {
+TEST_F(HostMemoryTest, CgroupWithoutALimitReportsTheHostsMemory) {
   Write("cgroup", "0::/\n");
   Write("groups/memory.max", "max\n");
   Write("groups/memory.current", "5000\n");
@@ -65,7 +65,7 @@ TEST_F(HostMemoryTest, SharedMemoryIsNotAvailable) {
   EXPECT_EQ(AvailableMemoryBytes(files()), 550000u);
 }
 
-TEST_F(HostMemoryTest, LeastOfAllGroupsAroundTheProcessCounts) {
+TEST_F(HostMemoryTest, TheTightestEnclosingCgroupCounts) {
   Write("cgroup", "0::/jobs/job_7/step\n");
   Write("groups/jobs/memory.max", "3000000\n");
   Write("groups/jobs/memory.current", "2900000\n");
@@ -98,7 +98,7 @@ TEST_F(HostMemoryTest, ContainersLimitIsFoundAtTheRoot) {
   EXPECT_EQ(AvailableMemoryBytes(files()), 600000u);
 }
 
-TEST(ThisHostMemoryTest, SomeIsAvailableAndNotMoreThanThereIs) {
+TEST(ThisHostMemoryTest, AvailableIsPositiveAndAtMostTheTotal) {
   EXPECT_GT(AvailableMemoryBytes(), 0u);
   EXPECT_LE(AvailableMemoryBytes(), HostMemoryBytes());
 }
@@ -159,7 +159,7 @@ TEST_F(HostMemoryTest, EachProcessMustFitItsOwnLimitOfAddressSpace) {
       "-v\nuse less$");
 }
 
-TEST(CheckMemoryTest, NamesWhatWasWantedAndWhatThereIs) {
+TEST(CheckMemoryTest, NamesTheRequestedAndTheAvailableMemory) {
   EXPECT_TRUE(CheckMemory("a table", 1, "use less").ok());
   const absl::Status status =
       CheckMemory("a table of 9 rows", uint64_t{1} << 60, "use less");

@@ -90,8 +90,8 @@ TEST(NotificationTest, HappensOnceForAll) {
   EXPECT_DEATH(happened.Notify(), "notified");
 }
 
-// A notification may be on the stack of a thread that waits for another
-// thread's call. The sanitizers judge whether Notify() still used it.
+// A notification may be on the stack of a thread that waits for another thread
+// to call Notify(). The sanitizers judge whether Notify() still used it.
 TEST(NotificationTest, WaiterMayDestroyIt) {
   for (int i = 0; i < 1000; ++i) {
     auto happened = std::make_unique<Notification>();

@@ -33,7 +33,7 @@ ProgressState Half() {
           .note = ""};
 }
 
-TEST(ProgressTest, TellsTheTimeThatIsLeft) {
+TEST(ProgressTest, ShowsTheRemainingTime) {
   EXPECT_EQ(ProgressText(Half(), /*bar=*/false),
             "read edges: 1k/4k edges 25%, 30.0 s, 33/s, 1m30s left");
   EXPECT_EQ(ProgressText(Half(), /*bar=*/true),
@@ -41,7 +41,7 @@ TEST(ProgressTest, TellsTheTimeThatIsLeft) {
             "1m30s left");
 }
 
-TEST(ProgressTest, TellsNoTimeWithoutAnythingToReckonItFrom) {
+TEST(ProgressTest, ShowsNoTimeWithoutProgress) {
   ProgressState state = Half();
   state.done = 0;
   EXPECT_THAT(ProgressText(state, false), EndsWith(" 0%, 30.0 s, 0/s"));
@@ -51,7 +51,7 @@ TEST(ProgressTest, TellsNoTimeWithoutAnythingToReckonItFrom) {
   EXPECT_EQ(ProgressText(state, true), "read edges: 4k edges, 30.0 s, 133/s");
 }
 
-TEST(ProgressTest, WhatWasDoneBeforeTookNoTime) {
+TEST(ProgressTest, WorkDoneBeforeTheStartDoesNotCount) {
   ProgressState state = Half();
   state.before = 700;
   EXPECT_THAT(ProgressText(state, false),
@@ -66,7 +66,7 @@ TEST(ProgressTest, LessThanASecondIsOne) {
   EXPECT_THAT(ProgressText(state, false), EndsWith(", 1s left"));
 }
 
-TEST(ProgressTest, WithoutAUnitThereIsTimeAlone) {
+TEST(ProgressTest, WithoutAUnitShowsOnlyTheTime) {
   ProgressState state = Half();
   state.unit = "";
   state.total = -1;
@@ -133,7 +133,7 @@ TEST_F(ProgressTerminalTest, BarFitsInALine) {
   EXPECT_LT(bar.size(), kColumns + std::string(EraseLine()).size());
 }
 
-TEST_F(ProgressTerminalTest, BarGoesWithItsJob) {
+TEST_F(ProgressTerminalTest, BarDisappearsWithItsJob) {
   std::optional<Progress> progress;
   progress.emplace("job", 1000, "things");
   AwaitBar(*progress);
@@ -141,7 +141,7 @@ TEST_F(ProgressTerminalTest, BarGoesWithItsJob) {
   EXPECT_EQ(Read(), EraseLine());
 }
 
-TEST_F(ProgressTerminalTest, SummaryTakesItsPlace) {
+TEST_F(ProgressTerminalTest, SummaryReplacesIt) {
   std::optional<Progress> progress;
   progress.emplace("job", 1000, "things");
   AwaitBar(*progress);

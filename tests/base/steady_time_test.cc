@@ -11,7 +11,7 @@ namespace {
 constexpr SteadyTime kFuture = SteadyTime::InfiniteFuture();
 constexpr SteadyTime kPast = SteadyTime::InfinitePast();
 
-TEST(SteadyTimeTest, GoesForward) {
+TEST(SteadyTimeTest, NeverGoesBackwards) {
   const SteadyTime before = SteadyNow();
   const SteadyTime after = SteadyNow();
   EXPECT_LE(before, after);

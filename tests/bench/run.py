@@ -271,7 +271,7 @@ def main():
     for fanouts in ("15,10,5", "25,10"):
         rows, ready = loader_rows(args, dataset, fanouts)
         table(f"Fanouts {fanouts}",
-              ["what", "batches/s", "edges/s", "GB/s", "CPU s a batch",
+              ["what", "batches/s", "edges/s", "GB/s", "CPU s per batch",
                "limit", "client peak RSS GB"], rows)
         print(f"\nservers ready after {max(ready):.2f} s")
 

@@ -184,7 +184,7 @@ def main():
     options = parser.parse_args()
     binary = options.bin.resolve()
     server_binary = (options.server_bin or options.bin).resolve()
-    print(f"chaos by seed {options.seed}")
+    print(f"chaos with seed {options.seed}")
     with contextlib.ExitStack() as stack:
         folder = pathlib.Path(stack.enter_context(
             tempfile.TemporaryDirectory(prefix="millrace-chaos-")))
@@ -201,19 +201,21 @@ def main():
                                          network, host, guest, log))
         peers = folder / "list"
         stack.enter_context(running(servers, peers))
-        calm = train(binary, folder, "calm", options.epochs)
+        baseline = train(binary, folder, "baseline", options.epochs)
         chaos = Chaos(servers, peers, namespace, options.pause, options.seed)
         other = train_with(chaos, servers, binary, folder, "chaos",
                            options.epochs)
-        compare(calm[0], other[0], "batches")
-        compare(calm[1], other[1], "losses")
+        compare(baseline[0], other[0], "batches")
+        compare(baseline[1], other[1], "losses")
         seeds = options.epochs * SEEDS
-        for name, seconds in (("calm", calm[2]), ("chaos", other[2])):
-            print(f"{name:6} {seconds:7.1f} s  {len(calm[0]) / seconds:7.1f} "
-                  f"batches/s  {seeds / seconds:9.0f} seeds/s")
+        for name, seconds in (("baseline", baseline[2]), ("chaos", other[2])):
+            print(f"{name:8} {seconds:7.1f} s  "
+                  f"{len(baseline[0]) / seconds:7.1f} batches/s  "
+                  f"{seeds / seconds:9.0f} seeds/s")
         print("faults:", ", ".join(f"{count} {kind}" for kind, count in
                                    sorted(chaos.counts.items())) or "none")
-        print(f"{len(calm[0])} batches and {len(calm[1])} losses are equal")
+        print(f"{len(baseline[0])} batches and {len(baseline[1])} losses are "
+              "equal")
         for what in skipped:
             print("skipped:", what)
         print(f"{len(skipped)} parts skipped")

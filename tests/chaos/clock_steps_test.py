@@ -74,17 +74,19 @@ def main():
         clock = Clock(options.set_clock.resolve(), folder / "ahead")
         servers, peers = stack.enter_context(
             running_store(binary, folder, PARTS))
-        calm = train(binary, folder, "calm", EPOCHS)
-        print(f"calm: {calm[2]:.1f} s", flush=True)
+        baseline = train(binary, folder, "baseline", EPOCHS)
+        print(f"baseline: {baseline[2]:.1f} s", flush=True)
         for seconds in options.seconds:
             name = f"{seconds:+}"
             steps = Steps(clock, seconds, servers[1], peers,
                           folder / f"{name}.consumed")
             other = train_with(steps, servers, binary, folder, name, EPOCHS)
-            compare(calm[0], other[0], "batches")
-            compare(calm[1], other[1], "losses")
-            print(f"{name} s, twice: {other[2]:.1f} s", flush=True)
-        print(f"{len(calm[0])} batches and {len(calm[1])} losses are equal")
+            compare(baseline[0], other[0], "batches")
+            compare(baseline[1], other[1], "losses")
+            print(f"clock stepped by {name} s, twice: {other[2]:.1f} s",
+                  flush=True)
+        print(f"{len(baseline[0])} batches and {len(baseline[1])} losses are "
+              "equal")
 
 
 if __name__ == "__main__":

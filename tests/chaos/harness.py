@@ -81,7 +81,7 @@ class Server:
             self.process.wait()
 
     def check(self):
-        """Fails if anything but this test has ended the server."""
+        """Fails if the server was ended by anything other than this test."""
         status = self.process.poll() if self.process else None
         if status is not None:
             raise RuntimeError(f"a server of partition {self.part} ended with "
@@ -203,10 +203,11 @@ def train_with(faults, servers, *arguments):
     return result
 
 
-def compare(calm, other, what):
-    if calm == other:
+def compare(baseline, other, what):
+    if baseline == other:
         return
-    for one, two in zip(calm, other):
+    for one, two in zip(baseline, other):
         if one != two:
-            sys.exit(f"{what} differ first at {one} (calm) and {two}")
-    sys.exit(f"{len(calm)} {what} of the calm run, {len(other)} of the other")
+            sys.exit(f"{what} differ first at {one} (baseline) and {two}")
+    sys.exit(f"{len(baseline)} {what} of the baseline run, {len(other)} of the "
+             "other")

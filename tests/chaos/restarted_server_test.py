@@ -55,17 +55,19 @@ def main():
             tempfile.TemporaryDirectory(prefix="millrace-restarted-")))
         servers, peers = stack.enter_context(
             running_store(binary, folder, PARTS))
-        calm = train(binary, folder, "calm", EPOCHS)
+        baseline = train(binary, folder, "baseline", EPOCHS)
         outage = Outage(servers[1], peers, folder / "outage.consumed",
                         options.down)
         other = train_with(outage, servers, binary, folder, "outage", EPOCHS)
         check_outage(outage, (folder / "outage.log").read_text())
-        compare(calm[0], other[0], "batches")
-        compare(calm[1], other[1], "losses")
-        print(f"calm {calm[2]:.1f} s; with a server away for {options.down} s "
-              f"{other[2]:.1f} s: {len(outage.before)} batches before, "
+        compare(baseline[0], other[0], "batches")
+        compare(baseline[1], other[1], "losses")
+        print(f"baseline {baseline[2]:.1f} s; with a server down for "
+              f"{options.down} s {other[2]:.1f} s: "
+              f"{len(outage.before)} batches before, "
               f"{len(outage.during)} at its end")
-        print(f"{len(calm[0])} batches and {len(calm[1])} losses are equal")
+        print(f"{len(baseline[0])} batches and {len(baseline[1])} losses are "
+              "equal")
 
 
 if __name__ == "__main__":

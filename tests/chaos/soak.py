@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loads a fleet for a long time and looks for growth.
 
-2 partitions, 2 servers; one client that stays, others that come, sample and go,
-and some that are killed in the middle of a batch. After a tenth of the time,
-the memory and descriptors of the servers and of the lasting client must stay
-flat, every batch must be the same to the end, and no program may log a warning
-or an error. To run it by hand:
+2 partitions, 2 servers; one long-lived client, others that connect, sample and
+exit, and some that are killed in the middle of a batch. After a tenth of the
+time, the memory and descriptors of the servers and of the lasting client must
+stay flat, every batch must be the same to the end, and no program may log a
+warning or an error. To run it by hand:
 
   soak.py --bin build/release/bin [--minutes 30]"""
 import argparse
@@ -97,7 +97,7 @@ def main():
     parser.add_argument("--seed", type=int, default=int(time.time()))
     options = parser.parse_args()
     random.seed(options.seed)
-    print(f"soak by seed {options.seed}", flush=True)
+    print(f"soak with seed {options.seed}", flush=True)
     with contextlib.ExitStack() as stack:
         folder = pathlib.Path(stack.enter_context(
             tempfile.TemporaryDirectory(prefix="millrace-soak-")))
@@ -155,8 +155,8 @@ def main():
                 killed += 1
         if errors := errors_in((folder / "log").read_text()):
             sys.exit("\n".join(errors[:20]))
-        print(f"{options.minutes} minutes, {clients} clients that ended, "
-              f"{killed} that were killed: nothing grew, no error")
+        print(f"{options.minutes} minutes, {clients} clients finished, "
+              f"{killed} were killed: nothing grew, no error")
 
 
 if __name__ == "__main__":

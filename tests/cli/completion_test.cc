@@ -57,7 +57,7 @@ TEST_F(CompletionTest, OffersCommands) {
   EXPECT_THAT(Complete({"x"}), IsEmpty());
 }
 
-TEST_F(CompletionTest, OffersCommandsBehindHelp) {
+TEST_F(CompletionTest, OffersCommandsAfterHelp) {
   EXPECT_THAT(Complete({"help", "m"}), ElementsAre("mill", "melt"));
   EXPECT_THAT(Complete({"help", "mill", ""}), ElementsAre("grind"));
 }
@@ -83,7 +83,7 @@ TEST_F(CompletionTest, OffersValues) {
   EXPECT_THAT(Complete({"mill", "grind", "--wheels", ""}), IsEmpty());
 }
 
-TEST_F(CompletionTest, OffersValuesBehindEquals) {
+TEST_F(CompletionTest, OffersValuesAfterEquals) {
   // Tests the form that zsh and fish use, and that of bash.
   EXPECT_THAT(Complete({"mill", "grind", "--mode=s"}),
               ElementsAre("--mode=slow"));
@@ -108,7 +108,7 @@ TEST_F(CompletionTest, CountsPositionalsBetweenOptions) {
   EXPECT_THAT(Complete({"mill", "grind", "a", "wet", ""}), IsEmpty());
 }
 
-TEST_F(CompletionTest, OffersNothingOfUnknownOptions) {
+TEST_F(CompletionTest, OffersNothingForUnknownOptions) {
   EXPECT_THAT(Complete({"mill", "grind", "--none=x"}), IsEmpty());
   EXPECT_THAT(Complete({}), IsEmpty());
 }

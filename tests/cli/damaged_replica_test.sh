@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# damaged_replica_test.sh BIN_DIR WORK_DIR: clients leave a replica whose files
-# are damaged on its disk, whether the damage shows (an id out of range) or only
-# --scrub finds it. Without a sound replica a client fails and names them all.
+# damaged_replica_test.sh BIN_DIR WORK_DIR: clients abandon a replica whose
+# files are damaged on disk, whether reads reveal the damage (an id out of
+# range) or only --scrub does. Without an intact replica a client fails and
+# names them all.
 set -euo pipefail
 . "$(dirname "$0")/script_test.sh"
 
 "$bin/millrace" import ogb "$root/tests/data/cora" --split public --out cora
 "$bin/millrace" partition cora --parts 2 --method hash --out a
 cp -r a b
-cp -r a sound
+cp -r a intact
 job=(--split test --fanouts 10,5 --batch-size 20)
 "$bin/millrace" digest --store cora "${job[@]}" >expected.txt
 
@@ -45,16 +46,16 @@ damage() {
 # same_batches: compares the batches from all running servers.
 same_batches() {
   timeout -k 5 60 "$bin/millrace" digest --servers @fleet.list "${job[@]}" \
-    >digest.txt 2>client.txt || fail "a sound replica is not used: $1"
+    >digest.txt 2>client.txt || fail "no intact replica is used: $1"
   cmp expected.txt digest.txt || fail "the batches differ: $1"
 }
 # ends_with_all_names FILE: the client names all replicas of partition 0, long
-# before the partition would be given up.
+# before the client would give up the partition.
 ends_with_all_names() {
   local status=0
   timeout -k 5 120 "$bin/millrace" digest --servers @fleet.list "${job[@]}" \
     --partition-wait 1h >digest.txt 2>client.txt || status=$?
-  ((status == 1)) || fail "status $status without a sound replica"
+  ((status == 1)) || fail "status $status without an intact replica"
   for name in one two; do
     grep -q "^millrace digest: partition 0: .*${ADDRESSES[$name]}: .*$1" \
       client.txt || fail "the error does not name server $name and $1"
@@ -72,7 +73,7 @@ await_text() {
 indices=part-00000/edges/node__to__node/in/indices.npy
 start_server one a 0
 start_server two b 0
-start_server three sound 1
+start_server three intact 1
 same_batches "before the damage"
 damage "a/$indices" ff
 same_batches "one replica has neighbours out of range"
@@ -80,7 +81,7 @@ await_text "partition 0 is no longer served: .*$indices" server-one.txt
 "$bin/millrace" status --servers @fleet.list >status.txt ||
   fail "the fleet has all partitions"
 grep -q "${ADDRESSES[one]}.*partition 0 is damaged: .*$indices" status.txt ||
-  fail "status does not tell the damage"
+  fail "status does not report the damage"
 damage "b/$indices" ff
 ends_with_all_names "$indices"
 if "$bin/millrace" status --servers @fleet.list >status.txt 2>&1; then
@@ -90,12 +91,12 @@ stop_servers
 
 # Only the checksums can tell that features have changed.
 rm -r a b
-cp -r sound a
-cp -r sound b
+cp -r intact a
+cp -r intact b
 features=part-00000/nodes/node/feature.npy
 start_server one a 0 --scrub 200M
 start_server two b 0 --scrub 200M
-start_server three sound 1 --scrub 200M
+start_server three intact 1 --scrub 200M
 for name in one two three; do
   await_text 'scrub: read .* all files are sound' "server-$name.txt"
 done
@@ -106,5 +107,6 @@ same_batches "one replica has other features"
 damage "b/$features" 3c
 await_text "partition 0 is no longer served: .*$features" server-two.txt
 ends_with_all_names "$features"
-! grep -q 'no longer served' server-three.txt || fail "a sound server complains"
+! grep -q "no longer served" server-three.txt ||
+  fail "an intact server complains"
 stop_servers

@@ -19,8 +19,8 @@ import_triples() { "$bin/millrace" import triples triples "$@"; }
 checksums() { find cora triples -type f -print0 | sort -z | xargs -0 sha256sum; }
 checksums >sources.txt
 
-# refused WHAT REASON FOLDER FILE COMMAND...: the command exits with 1 and gives
-# the reason for FILE (the end of a path) in FOLDER, which holds nothing new.
+# refused WHAT REASON FOLDER FILE COMMAND...: the command must exit with 1, give
+# REASON for FILE (the end of a path), and leave nothing new in FOLDER.
 refused() {
   local what=$1 reason=$2 folder=$3 file=$4 status=0
   shift 4
@@ -28,12 +28,12 @@ refused() {
   "$@" >out.txt 2>error.txt || status=$?
   [[ $status == 1 ]] || fail "$what: exit status $status"
   grep -q "cannot write $folder/[^ ]*/$file: $reason" error.txt ||
-    fail "$what: no \"$reason\" of $file"
+    fail "$what: no \"$reason\" for $file"
   ls -A "$folder" >after.txt
   cmp -s before.txt after.txt || fail "$what: something is left in $folder"
 }
 
-limited() { (ulimit -f 200 && "$@"); }  # 200 KiB a file
+limited() { (ulimit -f 200 && "$@"); }  # 200 KiB per file
 mkdir results
 refused "import with limited files" "File too large" results feature.npy \
   limited import --out results/cora

@@ -100,7 +100,7 @@ TEST_F(LineageTest, CountsAllHosts) {
 
 // Two ranks were killed while writing lines; after one of the torn lines, a
 // third rank's line follows without a line break.
-TEST_F(LineageTest, LeavesOutTornLines) {
+TEST_F(LineageTest, IgnoresTornLines) {
   const auto lineage = Lineage::Read(
       {Log({Line(0, "0:0", 0, 0), Line(0, "0:0", 0, 1, 6, 1).substr(0, 40),
             Line(0, "0:0", 0, 1, 6, 2).substr(0, 9) + Line(0, "0:0", 0, 2), "",
@@ -111,7 +111,7 @@ TEST_F(LineageTest, LeavesOutTornLines) {
   EXPECT_THAT(lineage->Faults(3), ElementsAre());
 }
 
-TEST_F(LineageTest, TornLinesAreOnlyWhereAnAttemptEnds) {
+TEST_F(LineageTest, AcceptsTornLinesOnlyAtTheEndOfAnAttempt) {
   const std::string torn = Line(0, "0:0", 0, 1).substr(0, 40);
   const auto fault = ElementsAre(HasSubstr("is damaged: line 2 is torn"));
   const auto fault3 = ElementsAre(HasSubstr("is damaged: line 3 is torn"));
@@ -119,8 +119,8 @@ TEST_F(LineageTest, TornLinesAreOnlyWhereAnAttemptEnds) {
   EXPECT_THAT(FaultsOf({Line(0, "0:0", 0, 0), torn, Line(0, "0:0", 0, 1)}),
               fault);
   EXPECT_THAT(FaultsOf({Line(0, "0:0", 0, 0), torn, torn}), fault);
-  // After one rank's torn line, the other writes its line of that step and no
-  // more.
+  // After one rank's torn line, the other rank writes its line for that step
+  // and stops.
   EXPECT_THAT(FaultsOf({Line(0, "0:0", 0, 0), torn,
                         Line(0, "0:0", 0, 1, 6, /*rank=*/1)}),
               ElementsAre());
@@ -163,7 +163,7 @@ TEST_F(LineageTest, NumbersAreIntegersInRange) {
   EXPECT_EQ(torn("[1000]", "[9223372036854775807]"), 0);
 }
 
-TEST_F(LineageTest, WantsLines) {
+TEST_F(LineageTest, RequiresAtLeastOneLine) {
   const auto fault = ElementsAre("there is no line of a batch");
   EXPECT_THAT(FaultsOf({}), fault);
   EXPECT_THAT(FaultsOf({"\x01\x02"}), fault);
@@ -178,7 +178,7 @@ TEST_F(LineageTest, FindsEpochsThatAreMissing) {
               ElementsAre("epochs 0 to 0 are missing"));
 }
 
-TEST_F(LineageTest, FindsWhatIsTwiceOrMissing) {
+TEST_F(LineageTest, FindsDuplicatesAndOmissions) {
   EXPECT_THAT(FaultsOf({Line(0, "0:0", 0, 0), Line(0, "0:0", 0, 0, 5)}),
               ElementsAre("batch 0:0 occurs twice, in attempts 0 and 0"));
   EXPECT_THAT(FaultsOf({Line(0, "0:0", 0, 0), Line(0, "0:0", 0, 3)}),
@@ -192,7 +192,7 @@ TEST_F(LineageTest, FindsWhatIsTwiceOrMissing) {
               ElementsAre("epoch 0 has 1 seeds, not 2"));
 }
 
-TEST_F(LineageTest, EdgesMayBeThereTwice) {
+TEST_F(LineageTest, EdgesMayRepeat) {
   std::string line = Line(0, "0:0", 0, 0, 5);
   std::string other = Line(0, "0:0", 0, 1, 5);
   for (std::string* edge : {&line, &other}) {

@@ -32,14 +32,15 @@ start_server 1
 lost=$SERVER
 write_list "$first" "$PORT"
 
-# kill_server: kills the server of partition 1, like a power cut.
+# kill_server: kills the server of partition 1, as a power cut would.
 kill_server() {
   kill -KILL "$lost"
   wait "$lost" || true
   forget_group "$lost"
 }
 
-# await_client SECONDS: sets the status of the client, which must end in time.
+# await_client SECONDS: waits for the client, which must exit within SECONDS,
+# and sets its status.
 await_client() {
   local until=$((SECONDS + $1))
   while kill -0 "$client" 2>/dev/null; do

@@ -26,7 +26,7 @@ start_server() {
   wait_for_file "port-$1" "$STARTED" || fail "server $1 does not start"
   ADDRESSES[$1]=127.0.0.1:$(<"port-$1")
 }
-# replace_server NAME: replaces the server by one of the other store, at the
+# replace_server NAME: replaces the server with one for the other store, at the
 # same address.
 replace_server() {
   kill -KILL "${SERVERS[$1]}"

@@ -149,7 +149,7 @@ TEST_F(ProgramTest, PrintsVersion) {
   EXPECT_THAT(out_, ::testing::MatchesRegex("race [0-9.]+\n"));
 }
 
-TEST_F(ProgramTest, UnknownOptionIsWrongUsage) {
+TEST_F(ProgramTest, UnknownOptionIsAUsageError) {
   EXPECT_EQ(Run({"mill", "grind", "--whels", "5"}), 2);
   EXPECT_FALSE(ran_);
   EXPECT_THAT(err_, AllOf(HasSubstr("--whels"),
@@ -189,19 +189,19 @@ TEST_F(ProgramTest, FailureWithoutAdviceGetsGeneralHint) {
             "race mill grind: see `race mill grind --help`\n");
 }
 
-TEST_F(ProgramTest, InvalidOptionFromBodyIsWrongUsage) {
+TEST_F(ProgramTest, InvalidOptionFromBodyIsAUsageError) {
   EXPECT_EQ(Run({"mill", "grind"}, UsageError("--wheels is 7, at most 6")), 2);
   EXPECT_EQ(Run({"mill", "grind"}, absl::InvalidArgumentError("bad file")), 1);
 }
 
-TEST_F(ProgramTest, OptionThatIsNotServedIsWrongUsage) {
+TEST_F(ProgramTest, OptionThatIsNotServedIsAUsageError) {
   EXPECT_EQ(
       Run({"mill", "grind"}, UnsupportedError("--wheels 7 is not built yet")),
       2);
   EXPECT_EQ(Run({"mill", "grind"}, absl::UnimplementedError("no oats")), 1);
 }
 
-TEST_F(ProgramTest, BadInputIsNotSentToTheHelp) {
+TEST_F(ProgramTest, BadInputDoesNotPointToHelp) {
   Run({"mill", "grind"}, absl::InvalidArgumentError("oats.csv: line 3: stone"));
   EXPECT_THAT(err_, AllOf(HasSubstr("correct what is named above"),
                           Not(HasSubstr("--help"))));
@@ -222,14 +222,14 @@ TEST_F(ProgramTest, TextOfAnyLanguageIsShown) {
   EXPECT_THAT(err_, HasSubstr(text));
 }
 
-TEST_F(ProgramTest, NumberBelowZeroIsNotWrapped) {
+TEST_F(ProgramTest, NegativeNumberIsNotWrapped) {
   EXPECT_EQ(Run({"mill", "grind", "--grains", "-1"}), 2);
   EXPECT_THAT(err_, AllOf(HasSubstr("--grains"), HasSubstr("at least 0")));
   EXPECT_EQ(Run({"mill", "grind", "--height", "-1"}), 0);
   EXPECT_EQ(height_, -1);
 }
 
-TEST_F(ProgramTest, NumberBeyond64BitsIsNotCut) {
+TEST_F(ProgramTest, NumberBeyond64BitsIsNotTruncated) {
   EXPECT_EQ(Run({"mill", "grind", "--grains", "18446744073709551615"}), 0);
   EXPECT_EQ(grains_, 18446744073709551615u);
   EXPECT_EQ(Run({"mill", "grind", "--grains", "18446744073709551616"}), 2);
@@ -258,7 +258,7 @@ TEST_F(ProgramTest, ReadsVariables) {
   EXPECT_FALSE(wet_);
 }
 
-TEST_F(ProgramTest, CommandLineBeatsVariable) {
+TEST_F(ProgramTest, CommandLineOverridesVariable) {
   ScopedVariable wheels("MILLRACE_MILL_GRIND_WHEELS", "8");
   EXPECT_EQ(Run({"mill", "grind", "--wheels", "2"}), 0);
   EXPECT_EQ(wheels_, 2);
@@ -285,7 +285,7 @@ TEST_F(ProgramTest, VariableOfGroupReachesEverySubcommand) {
   EXPECT_EQ(list_, "oats");
 }
 
-TEST_F(ProgramTest, MisspeltVariableIsWarnedAboutOnce) {
+TEST_F(ProgramTest, WarnsOnceAboutAMisspeltVariable) {
   ScopedVariable list("MILLRACE_LSIT", "oats");
   ScopedVariable bare("MILLRACE_WHEELS", "4");
   EXPECT_EQ(Run({"mill", "grind"}), 0);
@@ -299,7 +299,7 @@ TEST_F(ProgramTest, MisspeltVariableIsWarnedAboutOnce) {
   EXPECT_EQ(std::getenv("MILLRACE_LSIT"), nullptr);
 }
 
-TEST_F(ProgramTest, MisspeltVariableIsWarnedAboutThoughUsageIsWrong) {
+TEST_F(ProgramTest, WarnsAboutAMisspeltVariableDespiteAUsageError) {
   ScopedVariable list("MILLRACE_LSIT", "oats");
   EXPECT_EQ(Run({"mill", "grind", "--wheels"}), 2);
   EXPECT_THAT(err_, HasSubstr("did you mean MILLRACE_LIST?"));
@@ -311,7 +311,7 @@ TEST_F(ProgramTest, VariableReachesOptionGroup) {
   EXPECT_EQ(wind_, "west");
 }
 
-TEST_F(ProgramTest, CommandLineBeatsRivalsFromElsewhere) {
+TEST_F(ProgramTest, CommandLineOverridesConflictingOptionsFromElsewhere) {
   ScopedVariable wind("MILLRACE_WIND", "west");
   const std::string file = WriteConfig("wind = east\n");
   EXPECT_EQ(Run({"mill", "grind", "--water=river", "--config", file}), 0)
@@ -378,7 +378,7 @@ TEST_F(ProgramTest, ValuesThatAreNotOfTheirTypeSayWhatIsExpected) {
   }
 }
 
-TEST_F(ProgramTest, ExcludedAndNeededOptionsAreNamed) {
+TEST_F(ProgramTest, ConflictingAndRequiredOptionsAreNamed) {
   CLI::Option* wheels = grind_->get_option("--wheels");
   grind_->get_option("--stones")->needs(wheels);
   grind_->get_option("--height")->excludes(wheels);
@@ -398,7 +398,7 @@ TEST_F(ProgramTest, NoneOfAGroupIsNamed) {
   EXPECT_THAT(err_, HasSubstr("one of --wind, --water is needed\n"));
 }
 
-TEST_F(ProgramTest, MisspeltWordsAreGuessed) {
+TEST_F(ProgramTest, SuggestsCorrectionsForMisspeltWords) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
       {{"mill", "gridn"}, "there is no command gridn; did you mean grind?\n"},
       {{"mill", "grind", "--whels=3"},
@@ -422,7 +422,7 @@ TEST_F(ProgramTest, LastOfRepeatedOptionCounts) {
   EXPECT_EQ(mode_, "fast");
 }
 
-TEST_F(ProgramTest, RepeatedOptionThatAddsUpKeepsAllValues) {
+TEST_F(ProgramTest, RepeatedListOptionKeepsAllValues) {
   CLI::App app("A mill", "race");
   std::vector<std::string> stones;
   app.add_option("--stones", stones, "Stones")
@@ -433,7 +433,7 @@ TEST_F(ProgramTest, RepeatedOptionThatAddsUpKeepsAllValues) {
   EXPECT_EQ(stones, (std::vector<std::string>{"2", "upper=3"}));
 }
 
-TEST_F(ProgramTest, HelpShowsNoDefaultOfWhatIsRequired) {
+TEST_F(ProgramTest, HelpShowsNoDefaultForRequiredOptions) {
   CLI::App app("A mill", "race");
   int wheels = 3;
   app.add_option("--wheels", wheels, "Wheels")->required();
@@ -498,7 +498,7 @@ TEST_F(ProgramTest, BlanksAroundItemsOfAListAreIgnored) {
   EXPECT_THAT(err_, HasSubstr("--sieves: \"two\" is not a number\n"));
 }
 
-TEST_F(ProgramTest, CommandLineBeatsConfigBeatsVariable) {
+TEST_F(ProgramTest, CommandLineOverridesConfigWhichOverridesVariable) {
   ScopedVariable wheels("MILLRACE_MILL_GRIND_WHEELS", "8");
   ScopedVariable list("MILLRACE_LIST", "env");
   const std::string file =
@@ -509,7 +509,7 @@ TEST_F(ProgramTest, CommandLineBeatsConfigBeatsVariable) {
   EXPECT_EQ(list_, "line");
 }
 
-TEST_F(ProgramTest, SectionBeatsKeysForAllCommands) {
+TEST_F(ProgramTest, SectionOverridesKeysForAllCommands) {
   const std::string file =
       WriteConfig("list = all\npair = a=1\n[mill.grind]\nlist = ground\n");
   EXPECT_EQ(Run({"mill", "grind", "--config", file}), 0) << err_;
@@ -555,19 +555,19 @@ TEST_F(ProgramTest, BadConfigVariableIsNamed) {
               HasSubstr("MILLRACE_CONFIG=/nothing/here in the environment"));
 }
 
-TEST_F(ProgramTest, UnknownConfigKeyIsWrongUsage) {
+TEST_F(ProgramTest, UnknownConfigKeyIsAUsageError) {
   EXPECT_EQ(Run({"mill", "grind", "--config", WriteConfig("whels = 6\n")}), 2);
   EXPECT_THAT(err_, HasSubstr("--whels"));
 }
 
-TEST_F(ProgramTest, ConfigKeyOfAnotherSectionIsWrongUsage) {
+TEST_F(ProgramTest, ConfigKeyOfAnotherSectionIsAUsageError) {
   EXPECT_EQ(
       Run({"mill", "grind", "--config", WriteConfig("[sell]\nwheels = 6\n")}),
       2);
   EXPECT_THAT(err_, AllOf(HasSubstr("--wheels"), HasSubstr("[sell]")));
 }
 
-TEST_F(ProgramTest, MissingConfigFileIsWrongUsage) {
+TEST_F(ProgramTest, MissingConfigFileIsAUsageError) {
   EXPECT_EQ(Run({"mill", "grind", "--config", file_ + ".none"}), 2);
   EXPECT_THAT(err_, AllOf(HasSubstr("--config"), HasSubstr(file_ + ".none")));
 }

@@ -11,7 +11,8 @@ mkdir -p "$work"
 cd "$work"
 failures=0
 
-# run STATUS PROGRAM ARG...: leaves out.txt and err.txt.
+# run STATUS PROGRAM ARG...: runs the program, expects STATUS, and writes
+# out.txt and err.txt.
 run() {
   local expected=$1 status=0
   shift
@@ -182,7 +183,7 @@ if [[ -x $bin/millrace-train ]]; then
   stderr_has "--inference full: goes"
 fi
 
-# A type that can only be one need not be given.
+# A type that follows from the data need not be given.
 python=${MILLRACE_PYTHON:-/usr/bin/python3}
 "$python" -c "import numpy as np
 np.save('$work/buys', np.array([np.arange(60) % 20, np.arange(60) % 30]))
@@ -289,7 +290,8 @@ bad_input() {
   ! grep -q 'millrace verify' err.txt || report "it points at verify"
   [[ ! -e $work/x ]] || report "it left an output behind"
 }
-# spoil COMMAND...: copies Cora with its edges replaced by what COMMAND makes.
+# spoil COMMAND...: copies Cora with its edges replaced by the output of
+# COMMAND.
 spoil() {
   rm -rf "$work/bad"
   cp -r "$data/cora" "$work/bad"
@@ -377,7 +379,7 @@ mkfifo fifo.toml
 wrong_usage millrace digest --store "$work/store" --config fifo.toml
 stderr_has "fifo.toml is not a regular file"
 
-# An error about a value from elsewhere says where the value is from; options
+# An error about a value from elsewhere says where the value comes from; options
 # with one name and two meanings have two variables.
 MILLRACE_FANOUTS=many run 2 millrace digest "${source[@]}"
 stderr_has "(MILLRACE_FANOUTS=many in the environment)"
@@ -387,8 +389,8 @@ MILLRACE_METHOD=labor MILLRACE_LABELS=all MILLRACE_SEEDS=node run 0 \
   millrace partition "$work/cora" --parts 2 --out "$work/other"
 ! grep -q MILLRACE err.txt || report "a variable of others is complained about"
 
-# Each program knows its own variables, and does not take another's for misspelt
-# ones of its own.
+# Each program knows its own variables, and does not mistake another program's
+# variables for misspelt ones of its own.
 programs=(millrace millrace-server)
 [[ ! -x $bin/millrace-train ]] || programs+=(millrace-train)
 commands() { "$bin/millrace" __complete "$@" '' | cut -f 1; }

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# quickstart_test.sh BIN_DIR WORK_DIR: the quickstart reaches its accuracy,
-# skips on its second run whatever it made in the first, and leaves nothing
-# running, even if interrupted.
+# quickstart_test.sh BIN_DIR WORK_DIR: the quickstart reaches its accuracy, on
+# its second run skips what it made in the first, and leaves nothing running,
+# even if interrupted.
 set -euo pipefail
 bin=$1 work=$2
 root=$(cd "$(dirname "$0")/../.." && pwd)

@@ -1,14 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# readme_test.sh BIN_DIR WORK_DIR: runs the commands of README's "The same by
-# hand" as they stand, except for set-up and build, on free ports and for 2
-# epochs.
+# readme_test.sh BIN_DIR WORK_DIR: runs the commands from README's "The same by
+# hand" verbatim, except for set-up and build, on free ports and for 2 epochs.
 set -euo pipefail
 . "$(dirname "$0")/script_test.sh"
 ln -s "$root/tests" tests
 
-# Takes ports below the range from which connections and other tests' servers
-# get theirs.
+# Picks ports below the ephemeral range, from which connections and other tests'
+# servers get theirs.
 free_ports() {
   local port found=()
   while ((${#found[@]} < 2)); do

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# sampling_test.sh BIN_DIR WORK_DIR: runs the commands of docs/sampling.md as
-# they stand; every digest on the store equals that of the dataset and of a
-# fleet.
+# sampling_test.sh BIN_DIR WORK_DIR: runs the commands from docs/sampling.md
+# verbatim; every digest on the store equals that of the dataset and of a fleet.
 set -euo pipefail
 . "$(dirname "$0")/script_test.sh"
 ln -s "$root/tests" tests

@@ -92,7 +92,7 @@ fails 1 'does it want a certificate' \
   "${digest[@]}" --tls-ca our-ca.pem --tls-cert stranger.pem \
   --tls-key stranger.key
 grep -q 'a client is refused: certificate "CN=stranger"' server-0.txt ||
-  fail "the server does not say whom it refuses"
+  fail "the server does not name the client that it refuses"
 fails 1 'does it want TLS' "${digest[@]}" --partition-wait 3s
 # handshake VERSION PATTERN: what s_client must report about its handshake.
 handshake() {
@@ -123,7 +123,8 @@ fails 1 'expired.pem: expired at' "${server[@]}" --listen 127.0.0.1:0 \
 fails 2 '--tls-allow needs --tls-client-auth require' \
   "${server[@]}" --listen 127.0.0.1:0 --tls-allow somebody
 
-# Certificates are renewed while clients come and go, starting with half a file.
+# Certificates are renewed while clients come and go, starting with a truncated
+# file.
 serial() {
   # A client without a certificate is refused, but has seen the server's by
   # then.
@@ -192,7 +193,7 @@ fails 1 'ended the handshake' \
 grep -q 'a client is refused: certificate "CN=laptop" (laptop.example) has no' \
   server-0.txt || fail "the server does not say whom --tls-allow refuses"
 # hears NAME: prints how many bytes of HTTP/2 a client with that certificate
-# gets.
+# receives.
 hears() {
   "${MILLRACE_PYTHON:-/usr/bin/python3}" - "$(<port-0)" "$1" <<'END'
 import socket, ssl, sys

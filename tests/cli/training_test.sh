@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# training_test.sh BIN_DIR WORK_DIR: runs the commands of docs/training.md as
-# they stand, and trains on edges through a fleet, with the same losses.
+# training_test.sh BIN_DIR WORK_DIR: runs the commands from docs/training.md
+# verbatim, and trains on edges through a fleet, with the same losses.
 set -euo pipefail
 . "$(dirname "$0")/script_test.sh"
 ln -s "$root/tests" tests

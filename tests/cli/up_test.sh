@@ -62,12 +62,12 @@ wait "$group" || status=$?
 grep -q 'partitions 0 was killed by signal 9' up.txt || fail "no reason given"
 forget_group "$group"
 
-# A file with its LIST serves commands that are started before the list is
-# there; when the terminal is closed, nothing is left.
+# With a LIST file, commands may be started before the list exists; when the
+# terminal is closed, nothing is left.
 start_group "$bin/millrace" up store --servers 2 >list.txt 2>up.txt
 group=$STARTED
 "$bin/millrace" status --servers @list.txt --wait 60s >status.txt 2>error.txt ||
-  fail "no status of a fleet that is being started"
+  fail "no status for a fleet that is starting"
 (($(grep -c ' ready ' status.txt) == 2)) || fail "not both are ready"
 [[ ! -s error.txt ]] || fail "status complains"
 kill -HUP "$group"
@@ -103,7 +103,7 @@ for child in "${children[@]}"; do
   done
 done
 
-# A server's number among the replicas of what it serves, next to larger ones.
+# Checks a server's replica number, next to larger ones.
 for partitions in 0,1 0 1,2; do
   start_group "$bin/millrace-server" --store store --partition "$partitions" \
     --listen 127.0.0.1:0 --port-file "port-$partitions" 2>server.txt

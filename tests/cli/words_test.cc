@@ -29,7 +29,7 @@ TEST(WordsTest, FindsNothingFarAway) {
   EXPECT_EQ(NearestWord("metis", {}), "");
 }
 
-TEST(WordsTest, FindsWhatTheWordBegins) {
+TEST(WordsTest, FindsCompletionsOfAPrefix) {
   EXPECT_EQ(NearestWord("--batch", {"--patch", "--batch-size"}),
             "--batch-size");
   EXPECT_EQ(NearestWord("ba", {"batch"}), "");
@@ -39,7 +39,7 @@ TEST(WordsTest, NearestOfSeveralWins) {
   EXPECT_EQ(NearestWord("import", {"report", "imports"}), "imports");
 }
 
-TEST(WordsTest, AsksNothingWithoutACandidate) {
+TEST(WordsTest, SuggestsNothingWithoutACandidate) {
   EXPECT_EQ(DidYouMean("sag", {"gat", "sage"}), "; did you mean sage?");
   EXPECT_EQ(DidYouMean("resnet", {"gat", "sage"}), "");
 }

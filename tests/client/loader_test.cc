@@ -102,7 +102,7 @@ TEST(LoaderTest, StepsComeInPlanOrder) {
 
 // There are 6 batches: 3 steps with 2 ranks, or 2 steps with 4, the last of
 // which is ragged.
-TEST(LoaderTest, NextBatchIsWhereAnyWorldGoesOn) {
+TEST(LoaderTest, NextBatchIsTheResumePointForAnyWorldSize) {
   const auto source = PathSource(23);
   for (const int world : {1, 2, 3, 4, 6, 7}) {
     auto loader = Loader::Create(source, Job(4), {.world = world});
@@ -139,7 +139,7 @@ TEST(LoaderTest, ResumesWithinAnEpoch) {
   EXPECT_EQ(steps[2].batch->index, 0);
 }
 
-// As a checkpoint of the end of an epoch says.
+// A checkpoint taken at the end of an epoch has this first_batch.
 TEST(LoaderTest, ResumesAfterTheLastBatchOfAnEpoch) {
   for (const bool drop_last : {false, true}) {
     JobSpec spec = Job(4);
@@ -184,7 +184,7 @@ TEST(LoaderTest, RaggedStepGivesSomeRanksNothing) {
   EXPECT_FALSE(steps[1].batch.has_value());
 }
 
-TEST(LoaderTest, DropLastLeavesOutTheRaggedStep) {
+TEST(LoaderTest, DropLastSkipsTheRaggedStep) {
   const auto source = PathSource(13);
   JobSpec spec = Job(4);
   spec.drop_last = true;
@@ -274,7 +274,7 @@ TEST(LoaderTest, ByteLimitStillMovesForward) {
   EXPECT_EQ(Drain(**loader).size(), 5);
 }
 
-TEST(LoaderTest, FewBatchesAreAskedForBeforeTheirSizeIsKnown) {
+TEST(LoaderTest, RequestsFewBatchesBeforeTheirSizeIsKnown) {
   int fetches = 0;
   const auto source = std::make_shared<testing::WatchedSource>(
       PathSource(40), [&fetches](const auto&, const auto&) {
@@ -289,7 +289,7 @@ TEST(LoaderTest, FewBatchesAreAskedForBeforeTheirSizeIsKnown) {
   EXPECT_EQ(Drain(**loader).size(), 39);
 }
 
-TEST(LoaderTest, AsManyBatchesAreAheadAsFitTheByteLimit) {
+TEST(LoaderTest, PrefetchesAsManyBatchesAsFitTheByteLimit) {
   JobSpec spec = Job(1);
   spec.fanouts = {};  // so that all batches have one size
   int fetches = 0;
@@ -370,7 +370,7 @@ TEST(LoaderTest, EachBatchCountsForAnEighthOfTheMeanSize) {
   EXPECT_THAT(fetches, ::testing::ElementsAre(9, 9, 9, 9, 9, 10, 11, 12));
 }
 
-TEST(LoaderTest, NoMoreBatchesAreAheadThanWanted) {
+TEST(LoaderTest, PrefetchesNoMoreBatchesThanConfigured) {
   const auto source =
       std::make_shared<SizedSource>(PathSource(40), std::vector<int64_t>{8});
   auto loader = Loader::Create(source, Job(1), {.prefetch_batches = 6});
@@ -392,7 +392,7 @@ TEST(LoaderTest, WindowMustFitInMemory) {
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("prefetching 1073741824 batches of "));
-  // There are fewer batches than that.
+  // The epoch has fewer batches than that.
   options.epochs = 1;
   loader = Loader::Create(PathSource(40), Job(1), options);
   ASSERT_TRUE(loader.ok()) << loader.status();
@@ -478,7 +478,7 @@ TEST(LoaderTest, EmptySplitHasNoSteps) {
   EXPECT_TRUE(Drain(**loader).empty());
 }
 
-TEST(LoaderTest, ErrorsStayUntilTheEnd) {
+TEST(LoaderTest, ErrorsAreSticky) {
   const auto source = PathSource(20);
   LoaderOptions options;
   options.seeds = testing::Seeds{{1, 99}};

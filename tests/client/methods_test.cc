@@ -16,14 +16,14 @@
 #include "common/sample/digest.h"
 #include "tests/support/fleet_harness.h"
 #include "tests/support/pending_fetch.h"
-#include "tests/support/ways.h"
+#include "tests/support/variants.h"
 
 namespace millrace {
 namespace {
 
 using testing::FleetHarness;
 using testing::RandomGraph;
-using testing::Way;
+using testing::Variant;
 
 constexpr int kParts = 3;
 
@@ -73,10 +73,10 @@ class MethodsTest : public ::testing::Test {
     return got;
   }
 
-  static BatchRequest Request(const Way& way) {
+  static BatchRequest Request(const Variant& variant) {
     BatchRequest request;
     request.epoch = 3;
-    request.columns = DigestColumns(/*features=*/true, way.has_edge_ids());
+    request.columns = DigestColumns(/*features=*/true, variant.has_edge_ids());
     return request;
   }
 
@@ -91,12 +91,12 @@ LocalBatchSource* MethodsTest::local_ = nullptr;
 
 TEST_F(MethodsTest, CachedFeaturesChangeNoBatch) {
   const auto remote = Connect(/*cache_ratio=*/0.4);
-  for (const Way& way : testing::WaysToSample()) {
-    SCOPED_TRACE(way.name);
-    BatchRequest request = Request(way);
-    request.explicit_seeds = testing::SeedsFor(way.Job()).front();
+  for (const Variant& variant : testing::SamplingVariants()) {
+    SCOPED_TRACE(variant.name);
+    BatchRequest request = Request(variant);
+    request.explicit_seeds = testing::SeedsFor(variant.Job()).front();
     for (; request.batch < kParts; ++request.batch) {
-      ASSERT_TRUE(ExpectSame(*remote, way.Job(), request).ok());
+      ASSERT_TRUE(ExpectSame(*remote, variant.Job(), request).ok());
     }
   }
 }
@@ -104,13 +104,13 @@ TEST_F(MethodsTest, CachedFeaturesChangeNoBatch) {
 TEST_F(MethodsTest, ExplicitSeedsGiveTheBatchesMadeLocally) {
   const auto remote = Connect();
   uint32_t batch = 0;
-  for (const Way& way : testing::WaysToSample()) {
-    SCOPED_TRACE(way.name);
-    for (const testing::Seeds& seeds : testing::SeedsFor(way.Job())) {
-      BatchRequest request = Request(way);
+  for (const Variant& variant : testing::SamplingVariants()) {
+    SCOPED_TRACE(variant.name);
+    for (const testing::Seeds& seeds : testing::SeedsFor(variant.Job())) {
+      BatchRequest request = Request(variant);
       request.batch = batch++;  // each partition is the home in turn
       request.explicit_seeds = seeds;
-      const auto got = ExpectSame(*remote, way.Job(), request);
+      const auto got = ExpectSame(*remote, variant.Job(), request);
       ASSERT_TRUE(got.ok());
       if (!seeds.times.empty()) {
         EXPECT_EQ(testing::Int64s(got->seed_time), seeds.times);
@@ -149,13 +149,13 @@ TEST_F(MethodsTest, NegativesGiveTheBatchesMadeLocally) {
 
 TEST_F(MethodsTest, SplitsGiveTheBatchesMadeLocally) {
   const auto remote = Connect();
-  for (const Way& way : testing::WaysToSample()) {
-    SCOPED_TRACE(way.name);
-    JobSpec spec = way.Job();
+  for (const Variant& variant : testing::SamplingVariants()) {
+    SCOPED_TRACE(variant.name);
+    JobSpec spec = variant.Job();
     spec.split = "train";
     spec.batch_size = 7;
     for (uint32_t batch = 0; batch < 3; ++batch) {
-      BatchRequest request = Request(way);
+      BatchRequest request = Request(variant);
       request.batch = batch;
       ASSERT_TRUE(ExpectSame(*remote, spec, request).ok());
     }
@@ -164,13 +164,13 @@ TEST_F(MethodsTest, SplitsGiveTheBatchesMadeLocally) {
 
 TEST_F(MethodsTest, FeaturesOfEdgesAreThoseOfTheirEdgeIds) {
   const auto remote = Connect();
-  for (const Way& way : testing::WaysToSample()) {
-    if (!way.has_edge_ids()) continue;
-    SCOPED_TRACE(way.name);
-    BatchRequest request = Request(way);
+  for (const Variant& variant : testing::SamplingVariants()) {
+    if (!variant.has_edge_ids()) continue;
+    SCOPED_TRACE(variant.name);
+    BatchRequest request = Request(variant);
     request.batch = 2;
-    request.explicit_seeds = testing::SeedsFor(way.Job()).front();
-    const auto batch = Fetch(*remote, way.Job(), request);
+    request.explicit_seeds = testing::SeedsFor(variant.Job()).front();
+    const auto batch = Fetch(*remote, variant.Job(), request);
     ASSERT_TRUE(batch.ok()) << batch.status();
     EXPECT_GT(testing::ExpectFeaturesOfEdges(*batch, *graph_,
                                              fleet_->store()->schema()),
@@ -281,7 +281,7 @@ TEST_F(MethodsTest, FeaturesOfEdgesNeedNothingElse) {
 }
 
 // The seeds are users, which have no labels, while items have some.
-TEST_F(MethodsTest, LabelsAreOnlyOfTheSeedsType) {
+TEST_F(MethodsTest, OnlyTheSeedTypeHasLabels) {
   const auto remote = Connect();
   BatchRequest request;
   request.explicit_seeds = testing::Seeds{{1, 2, 3}};

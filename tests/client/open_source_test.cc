@@ -65,7 +65,7 @@ bool AllMeet(const std::string& store, int threads, int batches) {
   return met;
 }
 
-TEST(OpenSourceTest, StoresAreReadByAsManyThreadsAsWanted) {
+TEST(OpenSourceTest, UsesTheRequestedNumberOfThreads) {
   const testing::TestStore store(testing::SmallGraph(), 2);
   for (const int threads : {1, 3}) {
     Mutex mutex;
@@ -79,7 +79,7 @@ TEST(OpenSourceTest, StoresAreReadByAsManyThreadsAsWanted) {
   EXPECT_TRUE(AllMeet(store.path(), /*threads=*/3, /*batches=*/3));
 }
 
-TEST(OpenSourceTest, ThereIsAThreadForEachCoreByDefault) {
+TEST(OpenSourceTest, UsesOneThreadPerCoreByDefault) {
   const testing::TestStore store(testing::SmallGraph(), 2);
   const int cores =
       std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
@@ -133,7 +133,7 @@ TEST(OpenSourceTest, AbsentStoresAreNamed) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("/absent/store"));
 }
 
-TEST(OpenSourceTest, ServersAreConnectedTo) {
+TEST(OpenSourceTest, ConnectsToServers) {
   testing::FleetHarness servers(testing::SmallGraph(), 2);
   SourceOptions options;
   options.servers = "@" + servers.list();
@@ -144,7 +144,7 @@ TEST(OpenSourceTest, ServersAreConnectedTo) {
 }
 
 // Nobody listens at this port.
-TEST(OpenSourceTest, ServersAreWaitedForNoLongerThanWanted) {
+TEST(OpenSourceTest, WaitsForServersNoLongerThanRequested) {
   SourceOptions options;
   options.servers = "127.0.0.1:1";
   options.partition_wait = absl::ZeroDuration();

@@ -164,7 +164,7 @@ TEST(OptionErrorsTest, ErrorsOfServersHaveAdvice) {
       "--prefetch-batches");
 }
 
-TEST(OptionErrorsTest, KeepsWhatWasAddedOnTheWay) {
+TEST(OptionErrorsTest, KeepsContextAddedByCallers) {
   absl::Status status = absl::OutOfRangeError(
       "server a: 5 nodes; the limit is 4, in hop 3\nask for less");
   SetFieldError({.problem = Problem::kTooMuch,
@@ -189,7 +189,8 @@ TEST(OptionErrorsTest, ReasonsHaveTheProgramsAdvice) {
   EXPECT_EQ(InTermsOfOptions(cold, kOwn),
             absl::InvalidArgumentError("no flame\nraise --heat"));
   EXPECT_EQ(InTermsOfOptions(cold), absl::InvalidArgumentError("no flame"));
-  // A reason counts more than the field, and the message's own advice most.
+  // A reason takes precedence over the field, and the message's own advice over
+  // both.
   EXPECT_EQ(InTermsOfOptions(InvalidField({.problem = Problem::kConflict,
                                            .field = "bases",
                                            .other_field = "seeds"},

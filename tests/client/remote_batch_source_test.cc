@@ -35,7 +35,7 @@ using testing::ScriptedSampler;
 using Writer = ScriptedSampler::Writer;
 using ::testing::HasSubstr;
 
-// How fetches of a source end that is closed.
+// How fetches end when their source is closed.
 absl::Status Closed() { return absl::CancelledError("the source was closed"); }
 
 JobSpec Job() {
@@ -137,8 +137,8 @@ TEST_F(ScriptedTest, KeepsRetryingABatchThatBreaksOffForLongerThanTheWait) {
 }
 
 // The server describes itself, so it looks alive, but its calls hang: there are
-// two attempts, one of the whole wait and one of the least timeout, not of
-// call_timeout.
+// two attempts, one with the whole wait and one with the minimum timeout,
+// neither with call_timeout.
 TEST_F(ScriptedTest, ServerThatSaysNothingIsGivenUpSoonAfterTheWait) {
   Notification release;
   Connect(
@@ -161,7 +161,7 @@ TEST_F(ScriptedTest, ServerThatSaysNothingIsGivenUpSoonAfterTheWait) {
   Close();
 }
 
-TEST_F(ScriptedTest, CancelledOfAStoppingServerIsRetried) {
+TEST_F(ScriptedTest, RetriesCancelledFromAStoppingServer) {
   Connect([this](int number, const v1::SampleRequest& request, Writer& out) {
     return number == 0 ? grpc::Status::CANCELLED
                        : scripted_->Pass(request, out);
@@ -170,7 +170,7 @@ TEST_F(ScriptedTest, CancelledOfAStoppingServerIsRetried) {
   EXPECT_EQ(scripted_->calls(), 2);
 }
 
-TEST_F(ScriptedTest, OverloadIsWaitedForAsTheServerAsks) {
+TEST_F(ScriptedTest, WaitsOutAnOverloadAsTheServerAsks) {
   constexpr absl::Duration kLater = absl::Milliseconds(200);
   // An overloaded partition is not lost, so --partition-wait does not apply.
   Connect(
@@ -187,7 +187,7 @@ TEST_F(ScriptedTest, OverloadIsWaitedForAsTheServerAsks) {
   EXPECT_EQ(scripted_->calls(), 3);
 }
 
-TEST_F(ScriptedTest, BrokenProtocolIsInternalAndNamesTheServer) {
+TEST_F(ScriptedTest, ProtocolViolationIsInternalAndNamesTheServer) {
   std::function<void(v1::Frame&)> edit;
   Connect([&](int, const v1::SampleRequest& request, Writer& out) {
     return scripted_->Pass(request, out, edit);

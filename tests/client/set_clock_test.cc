@@ -124,7 +124,7 @@ TEST_F(SetClockTest, AServerThatComesBackIsFoundByAllConnections) {
   options.listen = address;
   const auto again = SamplerServer::Start(servers_.store(), options);
   ASSERT_TRUE(again.ok()) << again.status();
-  // One channel may connect by chance, so that the server looks well.
+  // One channel may connect by chance, so that the server looks healthy.
   grpc::experimental::ChannelResetConnectionBackoff(channels[0].get());
   for (const auto& channel : channels) {
     EXPECT_TRUE(testing::Eventually([&channel] {

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# examples_test.sh BIN_DIR WORK_DIR: the examples of docs/examples, shortened,
-# end with what their pages say and leave nothing behind; launch.sh stops all
-# parts whatever happens.
+# examples_test.sh BIN_DIR WORK_DIR: shortened versions of docs/examples end as
+# their pages say and leave nothing behind; launch.sh always stops all of its
+# parts.
 set -euo pipefail
 . "$(dirname "$0")/../cli/script_test.sh"
 bin=$(cd "$bin" && pwd)
@@ -58,7 +58,7 @@ grep -qx "the fleet's batches are the same" 001_graph_classification.txt ||
   fail "150 graphs are not 5 batches"
 [[ $(grep -c '^total' 001_graph_classification.txt) == 2 &&
   $(grep '^total' 001_graph_classification.txt | sort -u | wc -l) == 2 ]] ||
-  fail "two epochs are not in two orders"
+  fail "two epochs have the same order"
 for trainer in 0 1; do
   grep -o '"graphs":\[[0-9,]*\]' "001_graph_classification/batch-$trainer.json"
 done | grep -o '[0-9]*' | sort >graphs.txt
@@ -66,7 +66,7 @@ done | grep -o '[0-9]*' | sort >graphs.txt
   fail "the trainers do not share the graphs"
 
 grep -q '^loss of the first batch: 5[.]692' 001_graph_classification.txt ||
-  fail "the tutorial's first loss is another"
+  fail "the tutorial's first loss differs"
 learned 001_graph_classification/metrics.jsonl 10 0.6
 
 example 002_multi_node
@@ -94,7 +94,7 @@ done
 "$examples/001_graph_classification/run.sh" --bin "$bin" >temporary.txt 2>&1
 [[ -z $(ls -A tmp) ]] || fail "a temporary folder is left"
 
-# Other hosts are reached by ssh, which runs a line of shell.
+# Other hosts are reached by ssh, which runs a shell command line.
 cat >ssh <<'END'
 #!/usr/bin/env bash
 while [[ $1 == -* ]]; do
@@ -151,7 +151,8 @@ until grep -q '^epoch 1 ' killed.txt; do
   sleep 0.05
 done
 server=$(running '--partition 1 ')
-kill -KILL "${server##*$'\n'}"  # last, after the ssh that started it
+# The last match; the one before it is the ssh that started it.
+kill -KILL "${server##*$'\n'}"
 status=0
 wait "$launcher" || status=$?
 [[ $status == 1 ]] || fail "status $status after the death of a server"

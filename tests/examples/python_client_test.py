@@ -252,7 +252,7 @@ class PythonClientTest(unittest.TestCase):
                 equal(pairs["negative_local"], expected["seed_to_local"][2],
                       mode)
 
-    def test_refuses_what_is_not_there(self):
+    def test_refuses_missing_columns(self):
         client = self.clients["cora"]
         with self.assertRaisesRegex(ValueError, "below 2708"):
             next(client.batches({"fanouts": [2], "batch_size": 4},

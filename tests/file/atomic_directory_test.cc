@@ -51,7 +51,7 @@ class AtomicDirectoryTest : public testing::DirectoryTest {
   }
 };
 
-TEST_F(AtomicDirectoryTest, AppearsWholeAtCommit) {
+TEST_F(AtomicDirectoryTest, AppearsCompleteAtCommit) {
   const fs::path target = directory_ / "store";
   auto directory = AtomicDirectory::Create(target);
   ASSERT_TRUE(directory.ok()) << directory.status();
@@ -114,7 +114,7 @@ TEST_F(AtomicDirectoryTest, NeverOverwrites) {
   }
 }
 
-TEST_F(AtomicDirectoryTest, TellsBeforehandWhatItWouldRefuse) {
+TEST_F(AtomicDirectoryTest, ReportsInAdvanceWhatItWouldRefuse) {
   fs::create_directory(directory_ / "taken");
   EXPECT_EQ(AtomicDirectory::CheckTarget(directory_ / "taken/").code(),
             absl::StatusCode::kAlreadyExists);
@@ -124,7 +124,7 @@ TEST_F(AtomicDirectoryTest, TellsBeforehandWhatItWouldRefuse) {
   EXPECT_EQ(Entries(), 1u);
 }
 
-TEST_F(AtomicDirectoryTest, LosesToTheFirstOfTwoWriters) {
+TEST_F(AtomicDirectoryTest, TheFirstOfTwoWritersWins) {
   auto first = AtomicDirectory::Create(directory_ / "store");
   ASSERT_TRUE(first.ok());
   {

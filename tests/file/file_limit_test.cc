@@ -7,7 +7,7 @@
 namespace millrace {
 namespace {
 
-TEST(FileLimitTest, BecomesTheHardOne) {
+TEST(FileLimitTest, IsRaisedToTheHardLimit) {
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
   rlimit low = before;

@@ -90,7 +90,7 @@ TEST_F(MappedFileDeathTest, WatchNamesAFileThatLosesPartOfAPage) {
       ::testing::ExitedWithCode(1), "data.npy was truncated");
 }
 
-TEST_F(MappedFileTest, WatchAllowsWhatHarmsNoMap) {
+TEST_F(MappedFileTest, WatchIgnoresHarmlessChanges) {
   const TruncationWatch watch(absl::Milliseconds(1));
   for (const char* name : {"grows", "replaced", "gone", "closed"}) {
     ASSERT_TRUE(WriteNewFile(directory_ / name, "content").ok());

@@ -28,7 +28,7 @@ TEST(MemoryFileTest, HasTheLastContentUnderOnePath) {
   EXPECT_EQ(ReadFile(path, 100).value(), "");
 }
 
-TEST(MemoryFileTest, EndsWithItsObject) {
+TEST(MemoryFileTest, IsGoneWithItsObject) {
   std::string path;
   {
     MemoryFile file;

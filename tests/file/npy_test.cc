@@ -199,7 +199,7 @@ TEST_F(NpyTest, StreamsUnknownRows) {
   EXPECT_TRUE(std::ranges::equal(mapped->As<int32_t>(), all));
 }
 
-TEST_F(NpyTest, HoldsTheWriterToItsPromise) {
+TEST_F(NpyTest, ChecksTheAnnouncedRowCount) {
   auto writer = NpyWriter::Create(path(), DType::kInt32, {2}, 3);
   ASSERT_TRUE(writer.ok());
   const std::vector<int32_t> row = {1, 2};
@@ -254,7 +254,7 @@ TEST_F(NpyTest, RefusesFortranOrderOfMatrices) {
 }
 
 // Elements are read in place, so they must be aligned.
-TEST_F(NpyTest, RefusesDataAtOddPlaces) {
+TEST_F(NpyTest, RefusesMisalignedData) {
   for (const auto& [descr, bytes] :
        {std::pair("|u1", 1), {"<f2", 2}, {"<u4", 4}, {"<f8", 8}}) {
     for (size_t offset = 80; offset < 96; ++offset) {

@@ -71,7 +71,7 @@ class UncachedReaderTest : public ::testing::Test {
   fs::path file_;
 };
 
-TEST_F(UncachedReaderTest, ReadsWhatIsThere) {
+TEST_F(UncachedReaderTest, ReadsTheContent) {
   for (const size_t bytes :
        {size_t{0}, size_t{1}, kPage, UncachedReader::kChunkBytes,
         2 * UncachedReader::kChunkBytes + 1234}) {
@@ -88,7 +88,7 @@ TEST_F(UncachedReaderTest, ReadsWhereTheFileSystemHasNoDirectReads) {
   EXPECT_EQ(ReadAll(), content);
 }
 
-TEST_F(UncachedReaderTest, SeesWhatWasChangedInTheCache) {
+TEST_F(UncachedReaderTest, SeesChangesInThePageCache) {
   const std::string content = Write(3 * kPage);
   const UniqueFd fd(open(file_.c_str(), O_WRONLY));
   ASSERT_EQ(pwrite(fd.get(), "x", 1, 2 * kPage), 1);
@@ -107,7 +107,7 @@ TEST_F(UncachedReaderTest, LeavesThePageCacheAlone) {
   ASSERT_EQ(pread(fd.get(), &byte, 1, UncachedReader::kChunkBytes), 1);
   const std::vector<bool> before = Cached();
   if (std::find(before.begin(), before.end(), false) == before.end()) {
-    GTEST_SKIP() << "the file system keeps all pages, or does not tell";
+    GTEST_SKIP() << "the file system keeps all pages, or does not report them";
   }
   ReadAll();
   EXPECT_EQ(Cached(), before);

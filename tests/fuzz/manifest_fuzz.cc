@@ -14,7 +14,7 @@ namespace {
 void Parse(std::string_view json) {
   const absl::StatusOr<Manifest> manifest = ParseManifest(json, "store.json");
   if (!manifest.ok()) return;
-  // A sound manifest survives being written and read again.
+  // A valid manifest survives being written and read again.
   const absl::StatusOr<Manifest> again =
       ParseManifest(FormatManifest(*manifest), "store.json");
   MILLRACE_CHECK(again.ok());

@@ -17,7 +17,7 @@
 namespace millrace::fuzz {
 namespace {
 
-// The store is sound, so any error must be about the request.
+// The store is intact, so any error must be about the request.
 void CheckStatus(const absl::Status& status) {
   const absl::StatusCode code = status.code();
   MILLRACE_CHECK(code != absl::StatusCode::kInternal &&

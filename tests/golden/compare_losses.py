@@ -5,7 +5,7 @@ and metrics to the last digit.
 
 Both builds make the stores and run their own servers. Every line of
 --metrics-json except its times, every line of --consumed-log and every byte of
---predict must be equal. Exit status: 0 all equal, 1 not.
+--predict must be equal. Exit status: 0 if all are equal, 1 otherwise.
 """
 import argparse
 import concurrent.futures
@@ -20,7 +20,7 @@ import tempfile
 import time
 
 import stores
-from trainings import TRAININGS
+from trainings import TRAINING_RUNS
 
 
 class Build:
@@ -82,7 +82,7 @@ def results(folder):
 
 
 def first_difference(first, second):
-    """Where the results of two builds differ, or nothing."""
+    """The first difference between the results of two builds, or None."""
     if set(first) != set(second):
         return f"files {sorted(first)} and {sorted(second)}"
     for name, rows in first.items():
@@ -154,9 +154,9 @@ def main():
                         "Cora and MUTAG; default: tests/data",
                         default=pathlib.Path(__file__).parents[1] / "data")
     parser.add_argument("--only", default="", metavar="REGEX",
-                        help="only the trainings whose names match")
+                        help="only the training runs whose names match")
     flags = parser.parse_args()
-    chosen = [training for training in TRAININGS
+    chosen = [training for training in TRAINING_RUNS
               if re.search(flags.only, training.name)]
     different = 0
     with tempfile.TemporaryDirectory(prefix="millrace-losses-") as folder, \
@@ -170,7 +170,7 @@ def main():
             difference, losses = comparison.compare(number, training)
             different += bool(difference)
             report(training, difference, losses, time.monotonic() - start)
-    print(f"{len(chosen)} trainings, {different} different")
+    print(f"{len(chosen)} training runs, {different} different")
     return int(different > 0 or not chosen)
 
 

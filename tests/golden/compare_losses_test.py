@@ -23,7 +23,7 @@ class CompareLossesTest(unittest.TestCase):
     def test_a_build_is_equal_to_itself(self):
         done = self.compare(self.bin, "^rgcn with|^resumed from")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertIn("2 trainings, 0 different\n", done.stdout)
+        self.assertIn("2 training runs, 0 different\n", done.stdout)
 
     def test_another_seed_is_different(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -38,7 +38,7 @@ class CompareLossesTest(unittest.TestCase):
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
         self.assertIn("DIFFERENT  rgcn: metrics.json, line 1 differs: ",
                       done.stdout)
-        self.assertIn("1 trainings, 1 different\n", done.stdout)
+        self.assertIn("1 training runs, 1 different\n", done.stdout)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ there: over datasets and stores in one process, and over fleets.
 --record writes the digests of these programs into the file instead. A job
 whose digests depend on where its batches are made is an error then, too.
 
-Exit status: 0 all equal, 1 not.
+Exit status: 0 if all are equal, 1 otherwise.
 """
 import argparse
 import concurrent.futures

@@ -76,7 +76,7 @@ def _import(bin_folder, folder, name, arrays, *more):
 
 def _make_columns(bin_folder, _, folder):
     """One relation with every column. More than 1024 edges lead to node 6, and
-    there are loops, equal edges and nodes without an edge."""
+    there are self loops, repeated edges and isolated nodes."""
     nodes, size = 400, 6000
     edges = np.stack([integers(1, size, 380), integers(2, size, 360)])
     edges[1, 4000:] = 6

@@ -77,7 +77,7 @@ TEST(LabelSummaryTest, HalfOfTheClassesAreEnough) {
   EXPECT_TRUE(Summarize(std::vector<int64_t>{4, 1, 1, 1}).sparse);
 }
 
-TEST(LabelSummaryTest, WholeFloatsAreClasses) {
+TEST(LabelSummaryTest, IntegralFloatsAreClasses) {
   const LabelSummary summary = Summarize(std::vector<float>{1, NAN, 0, -1});
   EXPECT_EQ(LabelText(summary), "labels of 2 nodes in 2 classes");
   // These are values to predict, not classes.

@@ -138,7 +138,7 @@ TEST(Manifest, SplitsHaveFingerprintsOfTheirOwn) {
 
 // Stores used to be written like this: the fingerprint covers the files of
 // splits too.
-TEST(Manifest, SplitsWithoutFingerprintsCountInTheStores) {
+TEST(Manifest, FingerprintOfTheStoreCoversSplitsWithoutTheirOwn) {
   Json root = Json::parse(FormatManifest(Example()));
   root["version"] = 2;
   root["splits"][0].erase("fingerprint");
@@ -158,7 +158,7 @@ TEST(Manifest, SplitsWithoutFingerprintsCountInTheStores) {
   EXPECT_EQ(again["splits"], root["splits"]);
 }
 
-TEST(Manifest, RefusesFingerprintsThatAreNotOfTheFiles) {
+TEST(Manifest, RefusesFingerprintsThatDoNotMatchTheFiles) {
   for (const char* pointer : {"/fingerprint", "/splits/0/fingerprint",
                               "/edge_splits/0/fingerprint"}) {
     Json root = Json::parse(FormatManifest(Example()));
@@ -254,7 +254,7 @@ TEST(Manifest, SurvivesHostileValues) {
   }
 }
 
-TEST(Manifest, WithoutADatasetItIsTheFingerprint) {
+TEST(Manifest, DatasetDefaultsToTheFingerprint) {
   Json root = Json::parse(FormatManifest(Example()));
   root.erase("dataset_fingerprint");
   const auto parsed = ParseManifest(Signed(root), "store.json");
@@ -339,7 +339,7 @@ TEST(Manifest, RefusesPartCountsOfPairsThatDisagree) {
 }
 
 // The ids of nodes depend on the partitions.
-TEST(Manifest, FingerprintsOfSplitsLeaveOutIds) {
+TEST(Manifest, SplitFingerprintsDoNotCoverIds) {
   const auto fingerprint_of = [](const std::string& column, uint64_t xxh3) {
     const auto all = ComputeSplitFingerprints(
         {{"splits/a__to__b/train/src_original_id.npy", 80, 1},

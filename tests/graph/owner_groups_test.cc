@@ -41,7 +41,7 @@ TEST(GroupByOwnerTest, HoldsEachItemOnceInOrder) {
   EXPECT_THAT(Group({kNoOwner, kNoOwner}, 1, 1), IsEmpty());
 }
 
-TEST(GroupByOwnerTest, ItemsGoBackToTheirPlaces) {
+TEST(GroupByOwnerTest, RestoresTheOriginalOrder) {
   const std::vector<int> owners = {1, 0, 1, 0, 0};
   const std::vector<int> items = {10, 11, 12, 13, 14};
   std::vector<int> back(items.size());
@@ -52,7 +52,7 @@ TEST(GroupByOwnerTest, ItemsGoBackToTheirPlaces) {
 }
 
 // Partitions that own nothing are at either end and in between.
-TEST(PartitionBookTest, OwnersAreThoseWhoseRangeHoldsTheId) {
+TEST(PartitionBookTest, TheOwnersRangeContainsTheId) {
   const std::vector<std::vector<uint64_t>> books = {
       {0, 5}, {0, 2, 5}, {0, 0, 3, 3, 5, 5}};
   for (const std::vector<uint64_t>& offsets : books) {

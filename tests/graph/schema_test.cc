@@ -66,7 +66,7 @@ TEST(ListsHaveTime, FollowsTheNeighborsType) {
   EXPECT_FALSE(ListsHaveTime(schema, 0, Direction::kIn));
 }
 
-TEST(ValidateSchema, RefusesWhatCannotBe) {
+TEST(ValidateSchema, RefusesInvalidSchemas) {
   EXPECT_TRUE(ValidateSchema(TwoTypes()).ok());
   const std::vector<std::function<void(Schema&)>> changes = {
       [](Schema& s) { s.node_types.clear(); },
@@ -117,7 +117,7 @@ TEST(ValidateSchema, RefusesWhatCannotBe) {
   }
 }
 
-TEST(ValidateSchema, TakesTheLargestThatThereMayBe) {
+TEST(ValidateSchema, AcceptsTheLargestAllowedSchema) {
   const std::vector<std::function<void(Schema&)>> changes = {
       [](Schema& s) { s.node_types[0].name = std::string(80, 'x'); },
       [](Schema& s) { s.relations[0].name = std::string(80, 'x'); },

@@ -17,7 +17,7 @@ TEST(SplitMembersTest, HoldsWhatWasAdded) {
 }
 
 // If they were skipped like other ids, they would hide that a list is damaged.
-TEST(SplitMembersTest, IdsBeyondTheTypeAreLeftToTheReader) {
+TEST(SplitMembersTest, DoesNotSkipOutOfRangeIds) {
   for (const uint64_t count : {0, 1, 63, 64, 65, 70}) {
     const SplitMembers members(count);
     for (uint64_t id = 0; id < count; ++id) EXPECT_FALSE(members.contains(id));

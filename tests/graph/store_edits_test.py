@@ -184,7 +184,7 @@ class StoreEditsTest(unittest.TestCase):
             with self.subTest(edit=i, done=done[:500]):
                 verified, digested = self.run_both(store)
                 accepted += verified == 0
-        print(f"{self.edits} edits by seed {self.seed}: {accepted} accepted",
+        print(f"{self.edits} edits with seed {self.seed}: {accepted} accepted",
               flush=True)
 
     def test_files_that_are_not_there(self):

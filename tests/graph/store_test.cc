@@ -162,7 +162,7 @@ TEST_F(StoreTest, GivesListTimesByDirection) {
   EXPECT_FALSE(part.edges[2].out.present());
 }
 
-TEST_F(StoreTest, SaysWhatIsNotThere) {
+TEST_F(StoreTest, ReportsMissingStoresPartitionsAndSplits) {
   EXPECT_EQ(OpenStatus().code(), absl::StatusCode::kNotFound);
   Build(SmallGraph(), 2);
   EXPECT_EQ(OpenStatus({2}).code(), absl::StatusCode::kOutOfRange);
@@ -173,7 +173,7 @@ TEST_F(StoreTest, SaysWhatIsNotThere) {
   EXPECT_THAT(std::string(split.message()), HasSubstr("train, test"));
 }
 
-TEST_F(StoreTest, NamesAnyMissingFile) {
+TEST_F(StoreTest, NamesEachMissingFile) {
   Build(RichGraph(), 2);
   const auto store = Store::Open(path_).value();
   for (const FileInfo& file : store->manifest().files) {
@@ -186,7 +186,7 @@ TEST_F(StoreTest, NamesAnyMissingFile) {
   EXPECT_TRUE(OpenStatus().ok());
 }
 
-TEST_F(StoreTest, NamesAnyFileOfWrongSize) {
+TEST_F(StoreTest, NamesEachFileOfTheWrongSize) {
   Build(RichGraph(), 2);
   const auto store = Store::Open(path_).value();
   for (const FileInfo& file : store->manifest().files) {
@@ -217,7 +217,7 @@ TEST_F(StoreTest, RefusesSwappedColumns) {
 }
 
 // The size matches store.json, so only the number of rows is wrong.
-TEST_F(StoreTest, RefusesEdgeColumnsOfAnotherLengthThanIndices) {
+TEST_F(StoreTest, RefusesEdgeColumnsWhoseLengthDiffersFromIndices) {
   Build(RichGraph(), 2);
   const Manifest manifest = (*Store::Open(path_))->manifest();
   std::set<std::string> columns;

@@ -69,7 +69,7 @@ TEST_F(StoreWriterTest, WritesWhatStoreReads) {
   }
 }
 
-TEST_F(StoreWriterTest, GivesEqualContentEqualFingerprintsOnly) {
+TEST_F(StoreWriterTest, FingerprintsAreEqualIfAndOnlyIfContentIs) {
   ASSERT_TRUE(Write(directory_ / "a").ok());
   ASSERT_TRUE(Write(directory_ / "b").ok());
   const auto a = Store::Open(directory_ / "a");
@@ -99,7 +99,7 @@ TEST_F(StoreWriterTest, PublishesNoManifestThatCannotBeRead) {
   EXPECT_EQ(Entries(), 0u);
 }
 
-TEST_F(StoreWriterTest, RefusesAFileTwice) {
+TEST_F(StoreWriterTest, RefusesToWriteAFileTwice) {
   auto writer = StoreWriter::Create(path());
   ASSERT_TRUE(writer.ok());
   ASSERT_TRUE(writer->Write("a.npy", kTwo).ok());

@@ -78,7 +78,7 @@ class VerifyTest : public testing::DirectoryTest {
   }
 };
 
-TEST_F(VerifyTest, AcceptsSoundStores) {
+TEST_F(VerifyTest, AcceptsIntactStores) {
   for (const int parts : {1, 2, 3, 9}) {
     fs::remove_all(path());
     BuildRich(parts);
@@ -138,7 +138,7 @@ TEST_F(VerifyTest, ScrubbingCatchesAFlippedByteInAnyFile) {
   }
 }
 
-TEST_F(VerifyTest, ScrubbingCatchesMissingFilesAndStopsWhenTold) {
+TEST_F(VerifyTest, ScrubbingCatchesMissingFilesAndStopsOnRequest) {
   BuildRich(2);
   const auto store = Store::Open(path()).value();
   const FileInfo info = ReadManifest().files.front();

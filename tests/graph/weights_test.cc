@@ -57,7 +57,7 @@ TEST(WeightSumsTest, KnownAnswers) {
               ElementsAre(kHalf / 2, kHalf / 2 + 3 * (kHalf / 2)));
 }
 
-TEST(WeightSumsTest, SmallestWeightStaysPossible) {
+TEST(WeightSumsTest, SmallestWeightStaysPositive) {
   constexpr float kLargest = 3.4028234e38F;  // (2^24 - 1) * 2^104
   constexpr uint64_t kTop = 0xFFFFFF00;
   EXPECT_THAT(WeightSums(std::vector<float>{kTiny, kLargest, 0, kTiny, 1}),
@@ -70,7 +70,7 @@ TEST(WeightSumsTest, DenormalsKeepTheirProportions) {
               ElementsAre(kHalf / 2, 4 * (kHalf / 2)));
 }
 
-TEST(WeightSumsTest, FloorsWhatIsBelowAUnit) {
+TEST(WeightSumsTest, RoundsFractionsOfAUnitDown) {
   // 2^-31 and 1.5 * 2^-31 times the largest weight are one unit each.
   EXPECT_THAT(
       WeightSums(std::vector<float>{1, 4.656612873e-10F, 6.984919309e-10F}),

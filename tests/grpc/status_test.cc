@@ -12,7 +12,7 @@
 namespace millrace {
 namespace {
 
-TEST(StatusTest, EveryCodeComesBack) {
+TEST(StatusTest, EveryCodeRoundTrips) {
   for (int code = 0; code <= 16; ++code) {
     const absl::Status status(static_cast<absl::StatusCode>(code), "why");
     const absl::Status back = FromGrpcStatus(ToGrpcStatus(status));
@@ -20,7 +20,7 @@ TEST(StatusTest, EveryCodeComesBack) {
   }
 }
 
-TEST(StatusTest, ErrorInfoComesBack) {
+TEST(StatusTest, ErrorInfoRoundTrips) {
   const absl::Status status =
       WithErrorInfo(absl::UnavailableError("gone"),
                     {.partition = 3, .retry_after = absl::Milliseconds(250)});
@@ -30,7 +30,7 @@ TEST(StatusTest, ErrorInfoComesBack) {
   EXPECT_FALSE(ErrorInfoOf(absl::UnavailableError("x")).partition.has_value());
 }
 
-// The ErrorInfo of a foreign server may hold any numbers.
+// The ErrorInfo of an untrusted server may hold any numbers.
 TEST(StatusTest, HugeNumbersOfAnErrorInfoDoNotOverflow) {
   std::string bytes;
   bytes += "\x08\xff\xff\xff\xff\x0f";                      // field 1
@@ -41,7 +41,7 @@ TEST(StatusTest, HugeNumbersOfAnErrorInfoDoNotOverflow) {
   EXPECT_EQ(ErrorInfoOf(status).retry_after, absl::Hours(24));
 }
 
-TEST(StatusTest, SurvivesForeignDetailsAndCodes) {
+TEST(StatusTest, SurvivesUnknownDetailsAndCodes) {
   const ::grpc::Status odd(static_cast<::grpc::StatusCode>(20), "odd",
                            "not a message \xff\xff");
   EXPECT_EQ(FromGrpcStatus(odd).code(), absl::StatusCode::kUnknown);
@@ -67,7 +67,7 @@ TEST(StatusTest, OnlyTransientErrorsAreRetryable) {
   EXPECT_FALSE(IsRetryable(absl::CancelledError("")));
 }
 
-TEST(StatusTest, CallsThatAServerEndedToHaveLessAreRepeated) {
+TEST(StatusTest, CallsEndedToShedLoadAreRetried) {
   const absl::Status calm =
       FromGrpcStatus({::grpc::StatusCode::RESOURCE_EXHAUSTED,
                       "Received RST_STREAM with error code 11"});

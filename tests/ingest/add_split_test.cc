@@ -84,7 +84,7 @@ TEST_F(AddSplitTest, StoresKeepTheirFingerprints) {
   EXPECT_EQ(VerifyStore(path_), absl::OkStatus());
 }
 
-TEST_F(AddSplitTest, FingerprintsTellSeedsAndNotPartitions) {
+TEST_F(AddSplitTest, FingerprintsDependOnSeedsButNotOnPartitions) {
   const auto with_split = [this](int parts, std::vector<int64_t> seeds) {
     fs::remove_all(path_);
     Build(parts);
@@ -95,7 +95,7 @@ TEST_F(AddSplitTest, FingerprintsTellSeedsAndNotPartitions) {
   EXPECT_NE(with_split(2, {3, 1, 6}), with_split(2, {3, 1, 7}));
 }
 
-// The tables that give the ids of nodes have one length, but for the last.
+// All lookup tables except the last have the same length.
 TEST_F(AddSplitTest, SeedsAreTheNodesOfAnyPartition) {
   for (const int64_t nodes : {5, 7, 8, 10, 11}) {
     fs::remove_all(path_);
@@ -120,7 +120,7 @@ TEST_F(AddSplitTest, SeedsAreTheNodesOfAnyPartition) {
 
 // An earlier version wrote this store: its splits, one added to the dataset and
 // one to the store, have no fingerprints of their own.
-TEST_F(AddSplitTest, StoresOfEarlierVersionsStayWhatTheyAre) {
+TEST_F(AddSplitTest, StoresOfEarlierVersionsKeepTheirFingerprints) {
   fs::copy(fs::path(MILLRACE_SOURCE_DIR) / "tests/golden/store-2", path_,
            fs::copy_options::recursive);
   constexpr char kFingerprint[] =
@@ -210,7 +210,7 @@ TEST_F(AddSplitTest, RefusesPairsOfNodesThatDoNotExist) {
 }
 
 // VerifyStore() would find the checksum wrong first.
-TEST_F(AddSplitTest, WrongEndsOfPairsAreViolations) {
+TEST_F(AddSplitTest, OutOfRangeEndpointsAreViolations) {
   Build(2);
   NewEdgeSplit split;
   split.name = "pairs";
@@ -237,7 +237,7 @@ TEST_F(AddSplitTest, WrongEndsOfPairsAreViolations) {
   }
 }
 
-TEST_F(AddSplitTest, OpenStoresTakeNothingElse) {
+TEST_F(AddSplitTest, OpenStoresIgnoreOtherChanges) {
   Build(2);
   Add("mine", {1, 3, 5});
   const auto before = Open();

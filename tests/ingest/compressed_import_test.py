@@ -111,7 +111,7 @@ class CompressedImportTest(unittest.TestCase):
         self.assertLess((folder / f"{file}.npz").stat().st_size, 32 * MB)
         return folder
 
-    def test_bytes_that_no_number_has(self):
+    def test_bytes_that_occur_in_no_number(self):
         for edges, line in ((b"0,1\n1\x00,2\n", 2), (b"0,1\n\x001,2\n", 2),
                             (b"0,1\n1,2\x00\n", 2), (bytes(1000), 1),
                             (b"\xef\xbb\xbf0,1\n1,2\n", 1),
@@ -134,7 +134,7 @@ class CompressedImportTest(unittest.TestCase):
                 self.refused("num-edge-list.csv.gz", "ogb",
                              self.write_ogb(num_edge_list=count))
 
-    def test_edges_beyond_their_number(self):
+    def test_more_edges_than_declared(self):
         """Surplus edges are refused before the data that follows is read."""
         errors = self.refused("edge.csv.gz", "ogb", self.write_ogb(
             edge=b"0,1\n" * MB + b"no edge\n"))

@@ -286,7 +286,7 @@ TEST_F(DivideEdgesTest, CutsDistinctPairsExactly) {
   EXPECT_EQ((*store)->schema().relations[0].edge_count, 2 * 792);
 }
 
-TEST_F(DivideEdgesTest, DependsOnPairsAndSeedAlone) {
+TEST_F(DivideEdgesTest, DependsOnlyOnPairsAndSeed) {
   std::vector<std::set<Pair>> tests;
   for (const auto& [order, seed] : {std::pair(1, 1), {2, 1}, {1, 2}}) {
     const Edges user = AllPairs(45, static_cast<uint32_t>(order));
@@ -377,7 +377,7 @@ TEST_F(DivideEdgesTest, OrdersPairsBetweenTwoTypes) {
   EXPECT_LT(together, 50);
 }
 
-TEST_F(DivideEdgesTest, RefusesWhatCannotBe) {
+TEST_F(DivideEdgesTest, RefusesInvalidOptions) {
   NpyInput input = Input(AllPairs(5, 1), 5);
   ImportOptions options;
   options.edge_split_fractions = {0.8, 0.3, 0.1};

@@ -321,7 +321,7 @@ TEST_F(TinyImportTest, StandardizesColumnsAndZeroesConstants) {
 }
 
 // The sampler relies on this, since it checks only the times of edges.
-TEST_F(TinyImportTest, RefusesEdgesBeforeTheirEnds) {
+TEST_F(TinyImportTest, RefusesEdgesEarlierThanTheirEndpoints) {
   NpyInput input = Tiny();
   input.node_times[""] =
       Save(directory_ / "nodes.npy", std::vector<int64_t>{5, -1, 7, 9}, {4});
@@ -350,7 +350,7 @@ TEST_F(TinyImportTest, CountsNodesByLargestId) {
 }
 
 // A single wild id must not decide how much is written.
-TEST_F(TinyImportTest, RefusesIdsWithLargeGapsUnlessSaidToBeSo) {
+TEST_F(TinyImportTest, RefusesIdsWithLargeGapsUnlessAllowed) {
   NpyInput input;
   input.edges = {
       {"", File(std::vector<int64_t>{0, 1, 3'000'000'000, 2}, {2, 2})}};
@@ -455,7 +455,7 @@ TEST_F(TinyImportTest, FoldsDependOnTheSplitSeed) {
   EXPECT_FALSE(splits[0]["train0"].contains(11));
 }
 
-TEST_F(TinyImportTest, RefusesFoldsThatCannotBe) {
+TEST_F(TinyImportTest, RefusesInvalidFolds) {
   NpyInput input = Tiny();
   ImportOptions options;
   options.folds = 3;
@@ -517,7 +517,7 @@ TEST_F(TinyImportTest, ReadsBoolMasks) {
 }
 
 // A file without rows may claim any row length.
-TEST_F(ImporterTest, RefusesRowsThatNoMemoryHolds) {
+TEST_F(ImporterTest, RefusesRowsTooLargeForMemory) {
   const std::filesystem::path path = directory_ / "wide.npy";
   const std::string header =
       FormatNpyHeader(DType::kFloat32, {0, int64_t{1} << 59});
@@ -577,7 +577,7 @@ TEST_F(TinyImportTest, RefusesWeightsThatFloatsCannotHold) {
   ExpectRefusal(input, "row 0: weight -1e-50 is negative");
 }
 
-TEST_F(TinyImportTest, RefusesBadInputByPlace) {
+TEST_F(TinyImportTest, NamesThePositionOfBadInput) {
   NpyInput input = Tiny();
   input.node_counts[""] = 2;
   ExpectRefusal(input, "tiny.npy: edge 1: destination 2 is out of range");
@@ -634,7 +634,7 @@ TEST_F(TinyImportTest, RefusesIdsThatAreNegative) {
 }
 
 // Sums of such ids would overflow 64 bits.
-TEST_F(TinyImportTest, RefusesIdsBeyondAllMemory) {
+TEST_F(TinyImportTest, RefusesIdsTooLargeForMemory) {
   NpyInput input;
   for (const int64_t id :
        {std::numeric_limits<int64_t>::max(), (int64_t{1} << 62) + 1}) {
@@ -710,7 +710,7 @@ TEST_F(CheapChecksTest, SplitsAreCheckedBeforeTheGraphIsRead) {
   ExpectRefusal(input, "column.npy: row 1: node 4 is out of range");
 }
 
-TEST_F(CheapChecksTest, MasksFitTheNodesThatEdgesSay) {
+TEST_F(CheapChecksTest, MasksMustMatchTheNodeCountFromEdges) {
   NpyInput input = Tiny();
   input.node_counts.clear();
   std::ofstream mask(directory_ / "mask.npy", std::ios::binary);
@@ -743,7 +743,7 @@ TEST_F(CheapChecksTest, SplitsWithoutSeedsAreNoticed) {
               HasSubstr("column.npy: the split valid of node has no seeds"));
 }
 
-TEST_F(CheapChecksTest, MemoryForTheNodesMustBeThere) {
+TEST_F(CheapChecksTest, ChecksMemoryForTheNodes) {
   NpyInput input = Tiny();
   input.node_counts[""] = int64_t{1} << 50;
   ExpectRefusal(input, "importing 1125899906842624 nodes needs 18.0 PB of");
@@ -758,7 +758,7 @@ TEST_F(CheapChecksTest, MemoryForTheNodesMustBeThere) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("needs 9.0 PB of"));
 }
 
-TEST_F(CheapChecksTest, MemoryToDivideTheEdgesMustBeThere) {
+TEST_F(CheapChecksTest, ChecksMemoryForDividingTheEdges) {
   const auto fake = MakeFake({.nodes = int64_t{1} << 20,
                               .average_degree = int64_t{1} << 20,
                               .features = 1,

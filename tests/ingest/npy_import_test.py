@@ -132,7 +132,7 @@ class NpyImportTest(unittest.TestCase):
                         self.assertEqual(plain, self.import_arrays(
                             {**arrays, option: changed}))
 
-    def test_ids_that_no_graph_has(self):
+    def test_impossible_ids(self):
         for id_, dtype in ((2**63 - 1, "<i8"), (2**62 + 1, "<i8"),
                            (2**63, "<u8"), (2**64 - 1, "<u8"), (-1, "<i8"),
                            (2**33, "<i8")):
@@ -143,7 +143,7 @@ class NpyImportTest(unittest.TestCase):
                 self.assertRegex(errors, "edges.npy: (edge|row) 4: |"
                                          "fewer than one per 1000 nodes")
 
-    def test_names_that_no_file_may_have(self):
+    def test_forbidden_names(self):
         edges = tables()["edges"]
         for name in ("../../x", "/etc", "..", "a\nb", "x" * 300, "stra\u00dfe",
                      ".", "a b"):
@@ -152,7 +152,7 @@ class NpyImportTest(unittest.TestCase):
                 self.refused({}, "--edges",
                              f"a__{name}__b={self.folder / 'edges.npy'}")
 
-    def test_headers_that_lie(self):
+    def test_lying_headers(self):
         def write(shape, descr="'<i8'", order="False"):
             header = (f"{{'descr': {descr}, 'fortran_order': {order}, "
                       f"'shape': {shape}, }}")
@@ -172,7 +172,7 @@ class NpyImportTest(unittest.TestCase):
                 self.assertIn("edges.npy", self.refused(write(*case)))
         self.assertEqual(self.run_import(self.save(write("(2, 10)")))[0], 0)
 
-    def test_numbers_that_are_none(self):
+    def test_invalid_numbers(self):
         arrays = tables()
         for value in (np.nan, np.inf, -np.inf, -1):
             weights = arrays["edge-weights"].astype("<f8")
@@ -185,7 +185,7 @@ class NpyImportTest(unittest.TestCase):
             self.assertIn(f"{option}.npy",
                           self.refused({**arrays, option: values}))
 
-    def test_places_where_nothing_may_be_written(self):
+    def test_unwritable_targets(self):
         options = self.save({"edges": tables()["edges"]})
         places = {}
         for name, target in (("dangling", "/nowhere/at/all"),
@@ -209,7 +209,7 @@ class NpyImportTest(unittest.TestCase):
         self.assertTrue(all(place.is_symlink() for place in places.values()))
         self.assertEqual((self.folder / "edges.npy").read_bytes(), edges)
 
-    def test_graphs_of_nothing(self):
+    def test_empty_graphs(self):
         none = np.zeros((2, 0), np.int64)
         status, errors, _ = self.run_import(
             [*self.save({"edges": none}), "--num-nodes", "5"])

@@ -138,7 +138,7 @@ TEST_F(SelectEdgesTest, TakesPairsAsTheyAre) {
   EXPECT_FALSE(split.time.present());
 }
 
-TEST_F(SelectEdgesTest, RefusesBadSeedsByPlace) {
+TEST_F(SelectEdgesTest, NamesThePositionOfBadSeeds) {
   ExpectRefusal(Save("seeds.npy", {4, 18}, {2}),
                 "seeds.npy: row 1: edge id 18 is out of range: "
                 "user__buys__item has 18 edges, ids are 0 to 17");

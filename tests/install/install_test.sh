@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # install_test.sh CMAKE BUILD_DIR BUILD_TYPE COMPILER FLAGS: does what a user
-# does who writes a program with the loader.
+# does to write a program with the loader.
 set -euxo pipefail
 cmake=$1 build=$2 build_type=$3 compiler=$4 flags=$5
 here=$(cd "$(dirname "$0")" && pwd)

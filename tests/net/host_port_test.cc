@@ -36,7 +36,7 @@ TEST(HostPort, RefusesWhatIsNotAnAddress) {
   }
 }
 
-TEST(HostPort, PortZeroIsForListeners) {
+TEST(HostPort, OnlyListenersMayUsePortZero) {
   EXPECT_FALSE(ParseHostPort("127.0.0.1:0").ok());
   const auto any = ParseHostPort("127.0.0.1:0", /*min_port=*/0);
   ASSERT_TRUE(any.ok()) << any.status();

@@ -91,7 +91,7 @@ TEST(ListeningSocketTest, AcceptsConnectionsForAnEventLoop) {
   EXPECT_EQ(socket->dropped(), 0u);
 }
 
-TEST(ListeningSocketTest, WakesUntilTheNextAccept) {
+TEST(ListeningSocketTest, StaysReadableUntilTheNextAccept) {
   const auto socket = Listen("127.0.0.1:0");
   socket->Wake();
   socket->Wake();
@@ -171,7 +171,7 @@ TEST(ListeningSocketTest, ClosesWaitingConnectionsWithoutDescriptors) {
     EXPECT_TRUE(clients[static_cast<size_t>(i)].AwaitEnd());
   }
   EXPECT_EQ(socket->dropped(), 2u);
-  // The second one is reported later, together with those until then.
+  // The second one is reported later, together with any that arrive by then.
   EXPECT_THAT(log.text(), HasSubstr("connections closed: 1\n"));
   EXPECT_EQ(log.text().find("closed"), log.text().rfind("closed"));
   all.clear();
@@ -181,7 +181,7 @@ TEST(ListeningSocketTest, ClosesWaitingConnectionsWithoutDescriptors) {
   EXPECT_EQ(socket->dropped(), 2u);
 }
 
-TEST(ListeningSocketTest, RestsWithoutEvenTheReserve) {
+TEST(ListeningSocketTest, PausesWhenEvenTheReserveDescriptorIsGone) {
   const auto socket = Listen("127.0.0.1:0");
   const SocketClient client(socket->port());
   ASSERT_TRUE(IsReadable(socket->fd(), 60'000));

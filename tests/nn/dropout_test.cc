@@ -23,7 +23,7 @@ TEST(DropoutTest, DropsTheRateAndKeepsTheMean) {
   EXPECT_NEAR(dropped.max().item().toDouble(), 1 / 0.7, 1e-4);
 }
 
-TEST(DropoutTest, DependsOnTheKeyAlone) {
+TEST(DropoutTest, DependsOnlyOnTheKey) {
   const at::Tensor rows = at::ones({777, 33});
   const DropoutKey key{.seed = 1, .epoch = 2, .batch = 3};
   at::set_num_threads(1);

@@ -51,8 +51,8 @@ at::Tensor Cells(const Neighbors& lists, const at::Tensor& factor) {
   return cells;
 }
 
-// A convolution and what its result is differentiated by: the rows of both
-// ends, then its parameters att, bias, lin_l and lin_r.
+// A convolution and the tensors its result is differentiated with respect to:
+// the rows of both ends, then its parameters att, bias, lin_l and lin_r.
 struct Made {
   std::unique_ptr<Conv> conv;
   std::vector<at::Tensor> inputs;
@@ -93,8 +93,8 @@ Made Make(bool last) {
   return made;
 }
 
-// The definition of Brody et al. 2022. `edges` and `kept`: see Cells(), of ones
-// and of what dropout leaves of them.
+// The definition of Brody et al. 2022. `edges` and `kept` are Cells() of ones,
+// and of the ones that dropout keeps.
 at::Tensor Dense(const std::vector<at::Tensor>& inputs, bool last,
                  const at::Tensor& edges, const at::Tensor& kept) {
   const at::Tensor &att = inputs[2], &bias = inputs[3];

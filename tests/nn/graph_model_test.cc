@@ -39,7 +39,8 @@ testing::TestGraph Collection() {
   return graph;
 }
 
-// [kNodes, kNodes]: how often j occurs in i's in-list, plus 1 for i itself.
+// [kNodes, kNodes]: how many times j occurs in i's in-list, plus 1 for i
+// itself.
 at::Tensor OwnAndNeighbors() {
   at::Tensor matrix = at::eye(kNodes);
   for (const auto& [src, dst] : kEdges) matrix[dst][src] += 1;

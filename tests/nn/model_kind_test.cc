@@ -28,7 +28,7 @@ TEST(ModelKindTest, AllButEmbeddingsAndScriptsHaveLayers) {
   }
 }
 
-TEST(ModelKindTest, UnknownNamesAreToldTheKnownOnes) {
+TEST(ModelKindTest, ErrorsForUnknownNamesListTheKnownOnes) {
   const absl::Status status = ModelKindFromName("resnet").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(status.message(),

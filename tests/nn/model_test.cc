@@ -133,7 +133,7 @@ GraphShape TwoTypes() {
   return shape;
 }
 
-TEST(ModelTest, LeavesOutWhatCannotReachTheSeeds) {
+TEST(ModelTest, OmitsLayersThatCannotReachTheSeeds) {
   EXPECT_EQ(Names(*Model::Create(Config(), TwoTypes()).value()),
             (std::vector<std::string>{"emb_dict.a.weight", "lin_dict.b.weight",
                                       "lin_dict.b.bias",
@@ -148,7 +148,7 @@ TEST(ModelTest, LeavesOutWhatCannotReachTheSeeds) {
                                       "convs.1.convs.a__to__b.lin_r.weight"}));
 }
 
-TEST(ModelTest, RefusesTooLargeEmbeddings) {
+TEST(ModelTest, RefusesEmbeddingsThatAreTooLarge) {
   GraphShape shape = TwoTypes();
   shape.types[0].count = int64_t{1} << 27;
   const absl::Status status = Model::Create(Config(), shape).status();
@@ -179,14 +179,14 @@ TEST(ModelTest, StartsWithinPygsBounds) {
   EXPECT_NEAR(weight.mean().item().toDouble(), 0, 5e-3);
 }
 
-TEST(ModelTest, RefusesWhatItLacks) {
+TEST(ModelTest, RefusesADropoutOf1) {
   ModelConfig config = Config();
   config.dropout = 1.0;
   EXPECT_EQ(Model::Create(config).status().code(),
             absl::StatusCode::kInvalidArgument);
 }
 
-// Each layer has its own dropout draws.
+// Each layer has its own stream of dropout draws, so their number is limited.
 TEST(ModelTest, LimitsLayers) {
   ModelConfig config = Config();
   config.layers = kMaxLayers;
@@ -226,7 +226,7 @@ TEST(ModelTest, RowsPastTheExpandedHaveEmptyLists) {
   EXPECT_TRUE(five.indptr.equal(Ints({0, 2, 4, 4, 4, 4})));
 }
 
-TEST(ModelTest, SampledGcnWeighsAsPyg) {
+TEST(ModelTest, SampledGcnWeightsMatchPyg) {
   Neighbors lists{Ints({0, 3, 4}), Ints({0, 1, 2, 0}), {}, {}};
   GcnWeights(GcnNorm::kSampled, 3, {}, lists);
   // Node 0: its loop is replaced, plus two others: degree 3. Node 1: 2. Node 2:
@@ -251,7 +251,7 @@ TEST(ModelTest, FullGcnScalesPicksToTheTrueDegree) {
   EXPECT_FLOAT_EQ(lists.self_weight.const_data_ptr<float>()[0], 1 / 9.0f);
 }
 
-TEST(ModelTest, OneRowIsNormalisedByRunningStatistics) {
+TEST(ModelTest, OneRowIsNormalizedByRunningStatistics) {
   ParameterSet parameters;
   const auto norm = Norm::Create(NormKind::kBatch, "n", 3, parameters);
   const at::Tensor row = at::ones({1, 3});

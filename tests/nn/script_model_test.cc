@@ -89,7 +89,7 @@ TEST(ScriptModelTest, GivesTheRowsOfOurSage) {
   EXPECT_TRUE(at::allclose(got, want, 0, 1e-5));
 }
 
-TEST(ScriptModelTest, EdgesGoFromNeighborsToTheirListers) {
+TEST(ScriptModelTest, EdgesGoFromNeighborsToListOwners) {
   const auto model = LoadFor(OneWeight(R"(
 def forward(self, x, edge_index):
     sources = torch.zeros([x.size(0), 1]).index_add(
@@ -171,7 +171,7 @@ TEST(ScriptModelTest, GivesDictionariesOfTypesAndRelations) {
   EXPECT_FALSE(rows[0].defined());
 }
 
-TEST(ScriptModelTest, DrawsByTheNameOfTheBatch) {
+TEST(ScriptModelTest, RandomDrawsDependOnTheBatchName) {
   const auto model =
       LoadFor(SageScript(2, 50, 4, 1, 0.5), GraphShape::Homogeneous(2), "drop");
   ASSERT_TRUE(model.ok()) << model.status();
@@ -287,7 +287,7 @@ TEST(ScriptModelTest, RefusesFilesThatAreNotScripts) {
   const std::string file = FileIn("no_script");
   EXPECT_EQ(ScriptModel::Load(file, shape, 2).status().code(),
             absl::StatusCode::kNotFound);
-  std::ofstream(file) << "no zip file";
+  std::ofstream(file) << "not a zip file";
   const absl::Status text = ScriptModel::Load(file, shape, 2).status();
   EXPECT_EQ(text.code(), absl::StatusCode::kInvalidArgument) << text;
   SaveStateDict(file);
@@ -296,7 +296,7 @@ TEST(ScriptModelTest, RefusesFilesThatAreNotScripts) {
               HasSubstr("torch.jit.script(model).save(\""));
 }
 
-TEST(ScriptModelTest, RefusesAnotherForward) {
+TEST(ScriptModelTest, RefusesAForwardWithTheWrongSignature) {
   constexpr char kBatch[] = R"(
 def forward(self, x, edge_index, batch):
     return self.w * x
@@ -357,7 +357,7 @@ def forward(self, x: Dict[str, Tensor], edges: Dict[str, Tensor]):
               HasSubstr("no rows of node type b"));
 }
 
-TEST(ScriptModelTest, RefusesWhatDoesNotLearn) {
+TEST(ScriptModelTest, RefusesParametersThatCannotBeTrained) {
   constexpr char kForward[] = R"(
 def forward(self, x, edge_index):
     return self.w * x

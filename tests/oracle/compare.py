@@ -5,7 +5,7 @@
 Makes datasets and stores (some with `millrace import` and `partition`, some
 with the oracle's own writer), runs a matrix of jobs with both programs, and
 prints every difference and the number of comparisons. Exit status: 0 if all are
-equal, 1 if not or if nothing was compared.
+equal, 1 otherwise or if nothing was compared.
 """
 
 import argparse
@@ -155,7 +155,7 @@ def case_jobs(case, folder, name):
     if case.common:
         result += common_jobs(extra, size)
         result += seeds_jobs(folder, name, case.count, extra)
-    if '--fanouts' in extra:  # per relation: as many hops as they name
+    if '--fanouts' in extra:  # as many hops per relation as the options give
         return [j for j in result if ',' not in
                 j.options[j.options.index('--fanouts') + 1]]
     for kinds in (case.kinds, case.pairs):

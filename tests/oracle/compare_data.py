@@ -101,8 +101,8 @@ def odd_weights(rng, size, owners):
 
 
 def columns(make, folder):
-    """Weights, times of edges and of nodes, unsorted and with ties, edge
-    features; imported with reverse edges."""
+    """Weights, edge features, and times of edges and of nodes, unsorted and
+    some of them equal; imported with reverse edges."""
     rng = np.random.default_rng(14)
     count, size = 80, 500
     edges = rng.integers(0, 70, (2, size))
@@ -232,7 +232,8 @@ def pair_splits(rng, src, dst, counts, size=37):
 
 
 def column_splits(rng, src, dst, count):
-    """Splits with one column, with each two, and with all, by name."""
+    """Splits with one column, with each pair of columns, and with all, by
+    name."""
     edge_id = rng.permutation(len(src))[:11]
     columns = {'edge_id': edge_id, 'time': edge_id - 5,
                'edge_type': edge_id % 3, 'label': edge_id / 7,

@@ -116,7 +116,7 @@ class Kinds:
     weights: bool = False
     times: bool = False         # whether lists and the seeds' type have times
     edge_features: bool = False
-    one_relation: bool = False  # only one, which joins a type with itself
+    one_relation: bool = False  # only one, which joins a type to itself
     loop: str = ''              # else one from the seeds' type to itself
     paths: tuple = ('', '')     # metapaths over in-lists and over out-lists
 
@@ -229,7 +229,7 @@ class Pairs:
     relations: dict             # name: numbers of sources and destinations
     weights: bool = False
     times: bool = False
-    one_relation: bool = False  # only one, which joins a type with itself
+    one_relation: bool = False  # only one, which joins a type to itself
     splits: list = ()           # splits in addition to those two
     files: list = ()            # seeds files with times, instead of splits
 

@@ -109,7 +109,8 @@ def _uniform(domain, node, tree, slots, k, with_replacement, stream):
 
 
 def _successive(domain, node, tree, slots, k, with_replacement, stream):
-    """By integer weights; without replacement, picked ones are set to zero."""
+    """Draws by integer weights. Without replacement, the weights of picked
+    slots become zero."""
     weights, picks = list(slots.weights), []
     for i in range(k):
         rest = sum(weights)

@@ -118,7 +118,7 @@ def metapath(store, job):
     else:
         raise OracleError('--metapath: the graph has '
                           f'{len(store.relations)} relations')
-    if job.kind == 'edge':  # PPR: any one that check_walks accepts
+    if job.kind == 'edge':  # PPR: any relation that check_walks accepts
         here = store.relations[numbers[0]].ends(job.direction)[0]
     else:
         here = seed_type(store, job)

@@ -17,7 +17,7 @@ class Negatives:
     dst: list           # original ids
     trees: list         # trees of `dst` if the job is disjoint
     src: list = None    # sources of drawn pairs
-    edges: int = None   # drawn pairs that are known to be edges; None: given
+    edges: int = None   # drawn pairs known to be edges; None if given
 
 
 def negatives_of(store, job, number, seeds, domain):
@@ -73,8 +73,8 @@ class Drawer:
                        () if redraw else self.streams[q])
 
     def checked(self, q, src):
-        """A pair that is not an edge, if the redraws find one; `src` None:
-        drawn."""
+        """A pair that is not an edge, if the redraws find one; the source is
+        drawn if `src` is None."""
         for redraw in range(MAX_REDRAWS + 1):
             pair = (self.draw(q, redraw, 0) if src is None else src,
                     self.draw(q, redraw, 2))

@@ -8,7 +8,8 @@ by fleets of server processes. One node-wise job, one of each kind of sampling,
 and jobs around pairs of nodes are also compared with the oracle. What the
 folder lacks is skipped, with a line that says why.
 
-Exit status: 0 all equal, 1 not, 77 nothing to compare."""
+Exit status: 0 if all are equal, 77 if there is nothing to compare, 1
+otherwise."""
 
 import argparse
 import contextlib

@@ -43,7 +43,7 @@ class Edge:
 
 
 class Builder:
-    """A batch being made."""
+    """A batch under construction."""
 
     def __init__(self, store, job, batch):
         self.store, self.job, self.batch = store, job, batch

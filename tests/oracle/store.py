@@ -85,7 +85,7 @@ class List:
         return self.part(range(bisect.bisect_right(self.times, time)))
 
     def part(self, slots):
-        """Some slots, in their order, as a list."""
+        """The given slots, in order, as a List."""
         return List(*(column and [column[s] for s in slots] for column in (
             self.neighbours, self.edge_ids, self.places, self.weights,
             self.times)))

@@ -29,7 +29,7 @@ def millrace(flags, *arguments):
 
 
 def read_shuffled(folder):
-    """The edges [e, 2] and their times in a meaningless order."""
+    """The edges [e, 2] and their times in arbitrary order."""
     with gzip.open(folder / "raw" / "edge.csv.gz", "rt") as file:
         edges = np.loadtxt(file, delimiter=",", dtype=np.int64)
     with gzip.open(folder / "raw" / "edge_time.csv.gz", "rt") as file:

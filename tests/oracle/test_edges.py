@@ -249,7 +249,7 @@ class NegativeTest(StoreTest):
                              [self.words(q, 20)[2] * 5 >> 32
                               for q in range(count)])
 
-    def test_no_drawn_one_is_an_edge_unless_counted(self):
+    def test_drawn_pairs_are_not_edges_unless_counted(self):
         rng = np.random.default_rng(41)
         for case in range(20):
             typed = bool(case % 2)
@@ -278,7 +278,7 @@ class NegativeTest(StoreTest):
             found.append(negatives)
         self.assertEqual(found[1:], found[:1] * 2)
 
-    def test_checks_know_the_direction(self):
+    def test_checks_respect_the_direction(self):
         # For a type with itself: 3 -> 2 is an edge, 2 -> 3 is not.
         edges = [(3, v) for v in range(7) if v != 4]
         batch = self.sample(edges, 'triplet:5', typed=False,
@@ -287,7 +287,7 @@ class NegativeTest(StoreTest):
         self.assertEqual(set(batch.negatives.dst[:5]), {4})
         self.assertNotEqual(set(batch.negatives.dst[5:]), {4})
 
-    def test_binary_is_uniform_over_pairs_that_are_no_edges(self):
+    def test_binary_is_uniform_over_non_edges(self):
         edges = [(s, d) for s, d in itertools.product(range(7), range(5))
                  if (s * d + s) % 3 == 0]
         n = 6000
@@ -318,7 +318,7 @@ class NegativeTest(StoreTest):
         chi_square(self, counts, dict.fromkeys(
             itertools.product(range(5), range(5)), 1 / 25), n)
 
-    def test_as_many_stay_edges_as_the_law_says(self):
+    def test_remaining_edges_match_the_expected_rate(self):
         n = 4000
         batch = self.sample(self.DENSE, 'binary:1', n)
         p = (32 / 35)**21
@@ -373,7 +373,8 @@ class ExclusionTest(StoreTest):
         return {'a': Nodes(6), 'b': Nodes(6)}, relations
 
     def excluded(self, relations, job, seeds):
-        """{(relation, edge_id)}, following the wording of the page."""
+        """{(relation, edge_id)}, following the wording of
+        docs/determinism.md."""
         result = set()
         for r in relations:
             name = f'{r.src_type}__{r.name}__{r.dst_type}'
@@ -481,10 +482,10 @@ class ExclusionTest(StoreTest):
 
     def test_ordered_pairs_with_replacement(self):
         counts = self.counts(4000, replace=True)
-        law = {(a, b): (1 if a == b else 2) / 25
-               for a, b in itertools.combinations_with_replacement(
-                   [0, 2, 3, 4, 6], 2)}
-        chi_square(self, counts, law, 4000)
+        distribution = {(a, b): (1 if a == b else 2) / 25
+                        for a, b in itertools.combinations_with_replacement(
+                            [0, 2, 3, 4, 6], 2)}
+        chi_square(self, counts, distribution, 4000)
 
     def test_weights_stay_those_of_the_whole_list(self):
         # Relative to the excluded edge from 2 the others become 1 and 1; on
@@ -501,7 +502,7 @@ class ExclusionTest(StoreTest):
         self.assertEqual([e.edge_id for e in batch.edges[LOOP]],
                          [0, 2, 3, 4, 6])
 
-    def test_page_ranks_walk_around_them(self):
+    def test_page_rank_walks_avoid_them(self):
         store = self.store(*homogeneous(4, [(0, 1), (0, 2), (1, 3), (2, 3)]))
         job = Job(kind='edge', fanouts=[-1], method='ppr', walks=9,
                   walk_length=2, direction='out', exclude='self')

@@ -31,12 +31,13 @@ from test_oracle import (ALPHA, CommandCases, ConformanceCases, StoreTest,
 Z = 5  # P(|normal| > 5) < ALPHA
 
 
-def chi_square(test, counts, law, draws_made):
-    """Tests whether counts (a Counter) follow a law {outcome: probability}."""
-    test.assertLessEqual(set(counts), set(law))
+def chi_square(test, counts, distribution, draws_made):
+    """Tests whether counts (a Counter) follow a distribution
+    {outcome: probability}."""
+    test.assertLessEqual(set(counts), set(distribution))
     x = sum((counts[o] - draws_made * p)**2 / (draws_made * p)
-            for o, p in law.items())
-    test.assertGreater(chi2_tail(x, len(law) - 1), ALPHA)
+            for o, p in distribution.items())
+    test.assertGreater(chi2_tail(x, len(distribution) - 1), ALPHA)
 
 
 def row(batch, relation='node__to__node'):
@@ -74,9 +75,9 @@ class WeightTest(unittest.TestCase):
             self.assertEqual(integer_weights(weights), self.defined(weights))
 
 
-def successive_law(weights, k):
+def successive_distribution(weights, k):
     """Probabilities of the sets of successive draws, by enumeration."""
-    law = collections.Counter()
+    distribution = collections.Counter()
     total = sum(weights)
     for order in itertools.permutations(range(len(weights)), k):
         p, rest = Fraction(1), total
@@ -84,8 +85,8 @@ def successive_law(weights, k):
             p *= Fraction(weights[slot], rest) if rest else 0
             rest -= weights[slot]
         if p:
-            law[tuple(sorted(order))] += p
-    return {o: float(p) for o, p in law.items()}
+            distribution[tuple(sorted(order))] += p
+    return {o: float(p) for o, p in distribution.items()}
 
 
 class WeightedTest(StoreTest):
@@ -116,13 +117,14 @@ class WeightedTest(StoreTest):
         for weights, k in (([5, 1, 0, 3, 2], 2), ([1, 1, 8, 2], 3),
                            ([1, 1, 1, 1], 2), ([7, 1, 1, 1, 4], 4)):
             chi_square(self, self.count(weights, k, n),
-                       successive_law(weights, k), n)
+                       successive_distribution(weights, k), n)
 
     def test_with_replacement_draws_are_independent(self):
         weights, n = [5, 1, 0, 3], 6000
-        law = {(a, b): weights[a] * weights[b] / 81
-               for a in range(4) for b in range(4) if weights[a] * weights[b]}
-        chi_square(self, self.count(weights, 2, n, True), law, n)
+        distribution = {(a, b): weights[a] * weights[b] / 81
+                        for a in range(4) for b in range(4)
+                        if weights[a] * weights[b]}
+        chi_square(self, self.count(weights, 2, n, True), distribution, n)
 
     def test_admissible_part_scales_as_the_whole(self):
         # Relative to the last slot, which is not admissible, the others become
@@ -487,7 +489,7 @@ class WalkTest(StoreTest):
         weights = [1, 2, 0, 3, 1, 1, 1, 0]
         store = self.store(*homogeneous(5, edges, edge_weight=weights))
         n = 6000
-        for weighted, law in (
+        for weighted, distribution in (
                 (True, {(1, 0): 1 / 4, (1, 3): 1 / 12, (2, 0): 1 / 3,
                         (2, 3): 1 / 3}),
                 (False, {(1, 0): 1 / 6, (1, 3): 1 / 6, (2, 0): 1 / 6,
@@ -498,7 +500,7 @@ class WalkTest(StoreTest):
             names = [v for _, v in batch.nodes['node']]
             counts = collections.Counter(
                 (names[a], names[b]) for _, a, b in batch.walks)
-            chi_square(self, counts, law, n)
+            chi_square(self, counts, distribution, n)
 
     # Chi-square with a false alarm in 10^6; see chi_square().
     def test_biased_steps_follow_node2vec(self):

@@ -172,7 +172,7 @@ class PermutationTest(unittest.TestCase):
             walking = walking[x[walking] >= n]
         return x.astype(np.int64)
 
-    def test_one_position_is_as_many(self):
+    def test_scalar_and_array_positions_agree(self):
         for n in (1, 3, 200, 2**33):
             many = self.values(n, range(min(n, 20)))
             self.assertEqual([draws.permute((0, 7), n, q)
@@ -298,7 +298,7 @@ class ConformanceTest(ConformanceCases):
         self.run_both([], list(range(5)), [-1, -1],
                       ([], [], list(range(5)), [], [0, 0]), count=5)
 
-    def test_one_neighbour_a_hop(self):
+    def test_one_neighbour_per_hop(self):
         for replace in (False, True):
             store = self.store(*homogeneous(6, cycle(6)))
             job = Job(fanouts=[1, 1], direction='out', replace=replace)
@@ -423,7 +423,7 @@ class SeedTest(StoreTest):
         plan = self.plan(seeds_file=[7, 2, 7], shuffle=False)
         self.assertEqual(self.epoch(plan), [[7, 2, 7]])
 
-    def test_refuses_what_is_not_there(self):
+    def test_refuses_missing_seeds_splits_and_batches(self):
         with self.assertRaisesRegex(OracleError, 'seed 1 is 50'):
             self.plan(seeds_file=[0, 50])
         with self.assertRaisesRegex(OracleError, "no split 'test'"):

@@ -289,7 +289,7 @@ class CommandTest(CommandCases):
 
     OPTIONS = '--seeds', 'edge', '--fanouts', '0', '--no-shuffle'
 
-    def test_drawn_pairs_stand_behind_with_label_0(self):
+    def test_drawn_pairs_come_last_with_label_0(self):
         for columns, labels in (({}, [1, 1]),
                                 ({'label': [2.5, np.nan]}, [2.5, None])):
             got = self.sample(self.split(**columns), *self.OPTIONS,
@@ -392,7 +392,7 @@ class VerifyTest(StoreTest):
                                  None if values is None else values.tolist())
             self.assertEqual(seeds.labels is None, split.label is None)
 
-    def test_what_disagrees(self):
+    def test_inconsistent_columns(self):
         rng = np.random.default_rng(50)
         edges = np.stack([np.arange(9), rng.permutation(9)], 1)
         split = EdgeSplit(*edges.T, edge_id=np.arange(9),

@@ -30,8 +30,8 @@ def step(builder, hop, number, walkers, nodes):
 def biased_step(builder, hop, number, walkers, nodes, nodes_before):
     """The same with --walk-p and --walk-q.
 
-    `nodes_before` are the nodes where the walkers were a step before; None at
-    the first step."""
+    `nodes_before` are the nodes where the walkers were one step earlier; None
+    at the first step."""
     job, relation = builder.job, builder.store.relations[number]
     back, near, far = integer_weights(
         [float(np.float32(w)) for w in (1 / job.walk_p, 1, 1 / job.walk_q)])

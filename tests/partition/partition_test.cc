@@ -490,7 +490,7 @@ TEST_F(PartitionTest, SameSeedGivesSameFiles) {
   }
 }
 
-TEST_F(PartitionTest, AllPartitioningsAreOfOneDataset) {
+TEST_F(PartitionTest, AllPartitioningsHaveTheSameDatasetFingerprint) {
   const auto dataset = Store::Open(Dataset(RandomGraph(30, 100))).value();
   const Manifest& whole = dataset->manifest();
   EXPECT_EQ(whole.dataset_fingerprint, whole.fingerprint);
@@ -636,7 +636,7 @@ TEST_F(PartitionTest, HashKeepsOwnersWhenTheGraphGrows) {
   }
 }
 
-TEST_F(PartitionTest, GivenPutsEachNodeWhereTold) {
+TEST_F(PartitionTest, GivenFollowsTheAssignment) {
   Dataset(SmallGraph());
   PartitionOptions options;
   options.parts = 3;
@@ -723,7 +723,7 @@ TEST_F(PartitionTest, PresampleCountsBatchesThatVisitANode) {
   EXPECT_EQ(result.store->manifest().partitioning.hot, "presample");
 }
 
-// Of seeds without neighbours, each batch visits only its own.
+// The seeds have no neighbours, so each batch visits only its own seeds.
 TEST_F(PartitionTest, PresampleStopsAfterTheBatchesAskedFor) {
   TestGraph graph;
   graph.types = {{.count = 6}};
@@ -817,7 +817,7 @@ TEST_F(PartitionTest, RefusesADirectionTheDatasetLacks) {
   EXPECT_EQ(ReasonOf(status), "no_lists_in_dataset");
 }
 
-TEST_F(PartitionTest, PartitionsADatasetOfOutListsAlone) {
+TEST_F(PartitionTest, PartitionsADatasetWithOnlyOutLists) {
   TestGraph graph = RichGraph();
   for (auto& relation : graph.relations) {
     relation.in = false;
@@ -835,7 +835,7 @@ TEST_F(PartitionTest, PartitionsADatasetOfOutListsAlone) {
   }
 }
 
-TEST_F(PartitionTest, PartitionsADatasetOfInListsAlone) {
+TEST_F(PartitionTest, PartitionsADatasetWithOnlyInLists) {
   TestGraph graph = RichGraph();
   for (auto& relation : graph.relations) {
     relation.in = true;

@@ -65,7 +65,7 @@ TYPED_TEST(PhiloxManyTest, EqualsPhiloxOneByOne) {
   }
 }
 
-TYPED_TEST(PhiloxManyTest, TakesTheLimitItselfAndNothingAbove) {
+TYPED_TEST(PhiloxManyTest, IncludesTheLimitAndNothingAbove) {
   const auto nodes = RandomIds<TypeParam>(24, 3);
   const auto all = OneByOne(kKey, nodes, 0, kAll, 0);
   for (const NumberedNode& node : all) {
@@ -92,7 +92,7 @@ TYPED_TEST(PhiloxManyTest, EveryWordOfTheKeyAndTheCounterCounts) {
   }
 }
 
-TYPED_TEST(PhiloxManyTest, AppendsToWhatIsThere) {
+TYPED_TEST(PhiloxManyTest, AppendsToTheVector) {
   const auto nodes = RandomIds<TypeParam>(9, 6);
   std::vector<NumberedNode> out = {{1, 2}};
   PhiloxAtMost(kKey, nodes, 0, kAll, 0, out);

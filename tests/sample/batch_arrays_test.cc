@@ -36,7 +36,7 @@ Batch FullBatch(SeedKind seed_kind) {
   return batch;
 }
 
-// The batch with another second element in one array.
+// The batch with one array's second element changed.
 Batch WithChange(const Batch& batch, const BatchArray& array) {
   const Array before = array.Get(batch, 0);
   Array after = Array::Allocate(before.dtype(), before.shape());
@@ -77,7 +77,7 @@ TEST(BatchArraysTest, GroupsFollowEachOther) {
   EXPECT_EQ(next, BatchArrays().data() + BatchArrays().size());
 }
 
-TEST(BatchArraysTest, GivesBackWhatWasSet) {
+TEST(BatchArraysTest, GetReturnsWhatWasSet) {
   for (const BatchArray& array : BatchArrays()) {
     Batch batch;
     batch.nodes.resize(2);
@@ -95,9 +95,9 @@ TEST(BatchArraysTest, GivesBackWhatWasSet) {
   }
 }
 
-// Section 7 of docs/determinism.md: seeds that are edges have no labels of
-// nodes, and others no pairs.
-TEST(BatchArraysTest, DigestsDependOnTheArraysThatSaySo) {
+// Section 7 of docs/determinism.md: batches of edge seeds have no node labels,
+// and other batches no pairs.
+TEST(BatchArraysTest, DigestsCoverExactlyTheMarkedArrays) {
   for (const SeedKind kind :
        {SeedKind::kNode, SeedKind::kEdge, SeedKind::kGraph}) {
     const bool edges = kind == SeedKind::kEdge;

@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-TEST(JobOptionsTest, NamesAndOptionsAreDifferent) {
+TEST(JobOptionsTest, NamesAndOptionsAreUnique) {
   std::set<std::string_view> names, options;
   for (const JobOption& option : JobOptions()) {
     EXPECT_TRUE(names.insert(option.name).second) << option.name;
@@ -41,8 +41,8 @@ TEST(JobOptionsTest, ErrorsNameFieldValueAndLimit) {
   EXPECT_EQ(error->limit, "1 to 1073741824");
 }
 
-// Checkpoints of versions that had fewer fields must stay good.
-TEST(JobOptionsTest, IdentityOfADefaultJobStays) {
+// Checkpoints of versions that had fewer fields must stay valid.
+TEST(JobOptionsTest, IdentityOfADefaultJobDoesNotChange) {
   const auto identity = JobIdentity(JobSpec());
   std::vector<std::string> texts;
   for (const auto& [option, text] : identity) {

@@ -50,13 +50,13 @@ TEST(JobTest, RelationsWithoutFanoutsAreNotSampled) {
   EXPECT_THAT(job->fanouts, ElementsAre(ElementsAre(4, -1), ElementsAre(0, 0)));
 }
 
-TEST(JobTest, TheLargestFanoutIsOne) {
+TEST(JobTest, AcceptsTheLargestFanout) {
   JobSpec spec = Good();
   spec.fanouts = {kMaxFanout, 2};
   EXPECT_TRUE(ResolveJob(spec, TwoTypes()).ok());
 }
 
-TEST(JobTest, TheMostHopsAreSome) {
+TEST(JobTest, AcceptsTheMaximumNumberOfHops) {
   JobSpec spec = Good();
   spec.fanouts.assign(255, 1);
   const auto job = ResolveJob(spec, TwoTypes());
@@ -74,7 +74,7 @@ TEST(JobTest, BatchesMayBeAsSmallAndAsLargeAsTheMessageSays) {
   EXPECT_FALSE(ResolveJob(spec, TwoTypes()).ok());
 }
 
-TEST(JobTest, NoHopsMeansSeedsAlone) {
+TEST(JobTest, NoHopsMeansOnlySeeds) {
   JobSpec spec = Good();
   spec.fanouts.clear();
   const auto job = ResolveJob(spec, TwoTypes());

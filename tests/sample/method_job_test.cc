@@ -101,7 +101,7 @@ TEST(MethodJobTest, TemporalJobsAreDisjoint) {
   EXPECT_TRUE(job->spec.disjoint);
 }
 
-TEST(MethodJobTest, SeedsMayBeAllThatATemporalJobHas) {
+TEST(MethodJobTest, TemporalJobsMayHaveNoHops) {
   JobSpec spec = Job();
   spec.fanouts = {};
   spec.temporal = TemporalStrategy::kUniform;
@@ -109,7 +109,7 @@ TEST(MethodJobTest, SeedsMayBeAllThatATemporalJobHas) {
 }
 
 // The direction decides which end of a relation must have times.
-TEST(MethodJobTest, TimesOfTheNeighboursCount) {
+TEST(MethodJobTest, TimesOfTheNeighborsCount) {
   Manifest manifest = Rich();
   JobSpec spec = Job();
   spec.fanouts = {};
@@ -165,7 +165,7 @@ TEST(MethodJobTest, LargestAndSmallestBiasesAreAllowed) {
 
 // A dataset needs no original ids of neighbours, since its ids are original
 // ids.
-TEST(MethodJobTest, LaborNeedsNothingElseOfADataset) {
+TEST(MethodJobTest, LaborWorksOnAnyDataset) {
   JobSpec spec = Job();
   spec.method = SampleMethod::kLabor;
   Manifest manifest = Plain();
@@ -173,7 +173,8 @@ TEST(MethodJobTest, LaborNeedsNothingElseOfADataset) {
   EXPECT_TRUE(ResolveJob(spec, manifest).ok());
 }
 
-// Relations that are not sampled need not have what sampled ones must have.
+// Relations that are not sampled need not have the columns that sampled ones
+// need.
 TEST(MethodJobTest, WeightsOfSampledRelationsCount) {
   Manifest manifest = Rich();
   manifest.schema.relations[0].has_weight = false;
@@ -222,7 +223,7 @@ TEST(MethodJobTest, SeedTimesAreLookedUpWhereTheyAreKnown) {
   EXPECT_FALSE(needs(seeds));
 }
 
-TEST(CheckColumnsTest, EdgeFeaturesMustBeSomewhere) {
+TEST(CheckColumnsTest, AtLeastOneRelationMustHaveEdgeFeatures) {
   Manifest manifest = Rich();
   Columns columns;
   EXPECT_TRUE(CheckColumns(columns, manifest.schema).ok());

@@ -123,7 +123,7 @@ class AddedTypesTest : public AddedSplitsTest {
 
 // Otherwise a batch would change for a job that was started without the type's
 // split.
-TEST_F(AddedTypesTest, OfAnotherTypeDoNotJoinATrainGraph) {
+TEST_F(AddedTypesTest, OfAnotherTypeDoNotAffectTheTrainGraph) {
   const std::string type = fleet_.store()->schema().node_types.back().name;
   const std::string other = fleet_.store()->schema().node_types.front().name;
   ASSERT_NE(type, other);

@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// A server of partitions 0, 2 and 3, and those of which it was told.
+// A server of partitions 0, 2 and 3, and the partitions that it was told about.
 class DamageTest : public ::testing::Test {
  protected:
   DamageTest() {
@@ -31,7 +31,7 @@ class DamageTest : public ::testing::Test {
   std::vector<int> told_;
 };
 
-TEST_F(DamageTest, AFileDamagesItsPartitionAlone) {
+TEST_F(DamageTest, ADamagedFileAffectsOnlyItsPartition) {
   EXPECT_EQ(damage_.Check(2), absl::OkStatus());
   Note("part-00002/nodes/node/feature.npy");
   const absl::Status status = damage_.Check(2);
@@ -46,7 +46,7 @@ TEST_F(DamageTest, AFileDamagesItsPartitionAlone) {
   EXPECT_THAT(told_, ElementsAre(2));
 }
 
-TEST_F(DamageTest, AFileOfNoPartitionDamagesAll) {
+TEST_F(DamageTest, ADamagedSharedFileAffectsAllPartitions) {
   Note("part-00003/nodes/node/label.npy");
   Note("splits/node/train/id.npy");
   EXPECT_TRUE(damage_.AreAllDamaged());

@@ -146,7 +146,7 @@ TEST(HttpServerTest, SendsAnAnswerInPieces) {
   EXPECT_THAT(Ask(*server, kGetPage), EndsWith("\r\n\r\n" + large));
 }
 
-TEST(HttpServerTest, MakesPagesAtTheSameTime) {
+TEST(HttpServerTest, GeneratesPagesConcurrently) {
   Notification asked, go_on;
   HttpPages pages = OnePage();
   pages["/slow"] = [&] {
@@ -164,7 +164,7 @@ TEST(HttpServerTest, MakesPagesAtTheSameTime) {
               StartsWith("HTTP/1.1 503 Service Unavailable\r\n"));
 }
 
-TEST(HttpServerTest, WaitsForPagesAtItsEnd) {
+TEST(HttpServerTest, DestructorWaitsForPages) {
   Notification asked, go_on;
   bool made = false;
   HttpPages pages;

@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(ServerMetricsTest, TimesOfHopsAndOfPeersAreApart) {
+TEST(ServerMetricsTest, HopAndPeerTimesAreSeparate) {
   ServerMetrics metrics;
   metrics.ObserveSample(absl::Seconds(2), absl::Seconds(0.5));
   metrics.ObserveSample(absl::Seconds(4), absl::Seconds(0.25));
@@ -21,7 +21,7 @@ TEST(ServerMetricsTest, TimesOfHopsAndOfPeersAreApart) {
   EXPECT_THAT(text, HasSubstr("\nmillrace_peer_wait_seconds_count 2\n"));
 }
 
-TEST(ServerMetricsTest, BytesAndGaugesAreWhatTheyWereGiven) {
+TEST(ServerMetricsTest, ReportsTheGivenBytesAndGauges) {
   ServerMetrics metrics;
   metrics.AddBytes(30);
   metrics.AddBytes(12);

@@ -47,7 +47,7 @@ void AwaitCall(const UniqueFd& connection) {
   }
 }
 
-TEST(PortCheckTest, AsksAgainWhereAConnectionEnded) {
+TEST(PortCheckTest, RetriesAfterAConnectionEnds) {
   const auto socket = ListeningSocket::Open({"127.0.0.1", 0}, "listen");
   ASSERT_TRUE(socket.ok()) << socket.status();
   std::thread server([&socket] {

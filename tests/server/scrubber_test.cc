@@ -78,9 +78,9 @@ class LoadedStoreTest : public ::testing::Test {
   std::string log_;
 };
 
-TEST_F(LoadedStoreTest, IsSound) { EXPECT_THAT(Scrub(), IsEmpty()); }
+TEST_F(LoadedStoreTest, IsIntact) { EXPECT_THAT(Scrub(), IsEmpty()); }
 
-TEST_F(LoadedStoreTest, IsDamagedByWhatIsInMemory) {
+TEST_F(LoadedStoreTest, DetectsDamageInMemory) {
   const Array& features = store_->FindLoaded(features_)->data;
   ASSERT_EQ(features.data(), store_->partition(0)->nodes[0].feature.data());
   *const_cast<std::byte*>(features.data()) ^= std::byte{1};
@@ -88,7 +88,7 @@ TEST_F(LoadedStoreTest, IsDamagedByWhatIsInMemory) {
 }
 
 TEST_F(LoadedStoreTest, IsNotDamagedByFilesThatAreNoLongerRead) {
-  std::fstream(path_ / features_) << "not NumPy's";
+  std::fstream(path_ / features_) << "not a .npy file";
   EXPECT_THAT(Scrub(), IsEmpty());
   EXPECT_THAT(log_, HasSubstr((path_ / features_).string()));
   EXPECT_THAT(log_, HasSubstr("a restart would read the file"));
@@ -103,9 +103,9 @@ TEST_F(LoadedStoreTest, IsDamagedByFilesThatWereDamagedWhenLoaded) {
   EXPECT_THAT(log_, Not(HasSubstr("the server goes on")));
 }
 
-TEST_F(LoadedStoreTest, IsDamagedByFilesThatAreMapped) {
+TEST_F(LoadedStoreTest, DetectsDamageInMappedFiles) {
   const std::string split = SplitPath("node", "train", "id");
-  std::fstream(path_ / split) << "not NumPy's";
+  std::fstream(path_ / split) << "not a .npy file";
   EXPECT_THAT(Scrub(), ElementsAre(Pair(0, StartsWith(split + " "))));
 }
 

@@ -95,7 +95,7 @@ class ServerDrainTest : public ::testing::Test {
   }
 };
 
-// A Sample call whose frames far exceed what gRPC sends ahead, so that it runs
+// A Sample call whose frames far exceed what gRPC buffers, so that it runs
 // until they are read.
 class HeldCall {
  public:
@@ -135,7 +135,7 @@ TEST_F(ServerDrainTest, RunningCallsAreFinishedAndNewOnesRefused) {
   EXPECT_THAT(server.RestOfLog(), Not(HasSubstr("calls still ran")));
 }
 
-TEST_F(ServerDrainTest, CallsThatOutstayTheTimeoutAreEnded) {
+TEST_F(ServerDrainTest, CallsThatExceedTheTimeoutAreEnded) {
   Replica server(BuildWide(kHeldNodes, kHeldDims, 1), "port", "300ms");
   HeldCall held(server);
   server.program.Signal(SIGTERM);

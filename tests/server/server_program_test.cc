@@ -70,7 +70,7 @@ TEST_F(ServerProgramTest, AnswersProbesAndPrometheus) {
   EXPECT_EQ(server.ExitStatus(), 0);
 }
 
-TEST_F(ServerProgramTest, ServesMetricsBeyondThisHostWhereAskedTo) {
+TEST_F(ServerProgramTest, ServesMetricsOnOtherAddressesOnRequest) {
   for (const char* flag : {"--metrics-plaintext", "--plaintext"}) {
     Program server(
         Arguments({"--partition", "0", "--metrics", "0.0.0.0:0", flag}));
@@ -80,7 +80,7 @@ TEST_F(ServerProgramTest, ServesMetricsBeyondThisHostWhereAskedTo) {
   }
 }
 
-TEST_F(ServerProgramTest, RefusesMetricsAddressesThatListenWouldNotTake) {
+TEST_F(ServerProgramTest, MetricsAddressesFollowTheRulesOfListen) {
   for (const auto& [metrics, why] : std::map<std::string, std::string>{
            {"9100", "\"9100\" is not HOST:PORT"},
            {"127.0.0.1:9100,9101", "is not HOST:PORT"},

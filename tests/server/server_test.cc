@@ -51,7 +51,7 @@ JobSpec WideJob() {
   return spec;
 }
 
-// A batch far larger than what gRPC sends ahead to a client that does not read.
+// A batch far larger than what gRPC buffers for a client that does not read.
 v1::SampleRequest HugeRequest() {
   JobSpec spec = WideJob();
   spec.fanouts = {5, 5};
@@ -399,7 +399,7 @@ TEST_F(ServerTest, ExcessCallsAreToldWhenToRetry) {
   ServerOptions options;
   options.max_sample_calls = 1;
   // A call whose frames are not read keeps the only place, because they exceed
-  // what gRPC sends ahead.
+  // what gRPC buffers.
   fleet_ =
       std::make_unique<FleetHarness>(WideGraph(3000, 5, 16 << 10), 1, options);
   const v1::SampleRequest request = HugeRequest();
@@ -442,8 +442,8 @@ TEST_F(ServerTest, LeafCallsThatCanNeverFitAreRefused) {
 TEST_F(ServerTest, LeafCallsShareABudgetOfBytes) {
   ServerOptions options;
   options.max_leaf_bytes = 8 << 20;
-  // 300,000 rows of 8 KB: they exceed what gRPC sends ahead to a client that
-  // does not read, and their ids take most of the budget.
+  // 300,000 rows of 8 KB: they exceed what gRPC buffers for a client that does
+  // not read, and their ids take most of the budget.
   fleet_ =
       std::make_unique<FleetHarness>(WideGraph(300, 5, 2 << 10), 1, options);
   const std::vector<uint32_t> ids(300000, 7);
@@ -610,7 +610,7 @@ TEST_F(ServerTest, GatherRefusesForeignIds) {
 }
 
 // The server has these rows, but not in the partition that is asked for.
-TEST_F(ServerTest, GatherRefusesIdsOfAnotherPartitionThatIsServedToo) {
+TEST_F(ServerTest, GatherRefusesIdsOfAnotherServedPartition) {
   const auto server = SamplerServer::Start(fleet().store(), ServerOptions());
   ASSERT_TRUE(server.ok()) << server.status();
   const auto stub = v1::Sampler::NewStub(::grpc::CreateChannel(
@@ -809,7 +809,8 @@ TEST_F(ServerTest, DamagedPartitionsAreNoLongerServed) {
   const std::string address = fleet().server(0).address();
   const std::string not_serving("\x08\x02");
   EXPECT_EQ(CheckHealth(address, "partition/0"), not_serving);
-  EXPECT_EQ(CheckHealth(address, ""), not_serving);  // it has no other
+  // This server has no other partition.
+  EXPECT_EQ(CheckHealth(address, ""), not_serving);
   EXPECT_FALSE(fleet().server(0).sound());
   EXPECT_TRUE(fleet().server(1).sound());
   EXPECT_THAT(fleet().server(0).Metrics(),
@@ -826,8 +827,8 @@ TEST_F(ServerTest, ReflectionListsAndDescribesTheService) {
         "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
         request);
   };
-  // Field 7 of the request asks for the list, field 4 for what defines a
-  // symbol.
+  // Field 7 of the request asks for the list, field 4 for the file that defines
+  // a symbol.
   const auto list = reflect(std::string("\x3a\0", 2));
   ASSERT_TRUE(list.ok()) << list.status();
   EXPECT_THAT(*list, HasSubstr(service));

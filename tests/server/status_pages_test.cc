@@ -66,7 +66,7 @@ class StatusPagesTest : public testing::DirectoryTest {
   std::unique_ptr<StatusPages> pages_;
 };
 
-TEST_F(StatusPagesTest, SayNoUntilThereIsAServer) {
+TEST_F(StatusPagesTest, FailUntilThereIsAServer) {
   for (const char* path : {"/metrics", "/healthz", "/readyz"}) {
     EXPECT_THAT(Get(path), AllOf(StartsWith(kNo), HasSubstr("starting")));
   }

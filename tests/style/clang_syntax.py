@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Lets Clang read what no build with Clang compiles.
+"""Runs Clang's analysis on code that no Clang build compiles.
 
 * Each header by itself: it must include all that it needs.
 * The sources of client/tensor, client/nn and client/train that see a thread

@@ -7,9 +7,10 @@
 Libraries name fields and reasons (common/base/field_error.h); a program turns
 fields into its options and has advice for each reason. Prints each string of a
 library of ROOT (default: this repository) that names an option such as
-"--lr" or a program such as `millrace verify`, each call there of a function for programs alone, and each reason for
-which no program has advice, or that no library gives. Exits with 1 if there
-are any."""
+"--lr" or a program such as `millrace verify`, each call in a library of a
+function meant only for programs, each reason without advice in any program, and
+each advised reason that no library gives. Exits with 1 if there are
+any."""
 import pathlib
 import re
 import sys

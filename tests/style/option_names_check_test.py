@@ -51,7 +51,7 @@ class OptionNamesCheckTest(unittest.TestCase):
         self.assertEqual(check({"server/a.cc": '"millrace/damaged-file"'}),
                          (0, ""))
 
-    def test_libraries_have_no_errors_of_usage(self):
+    def test_libraries_make_no_usage_errors(self):
         self.assertEqual(
             check({"client/nn/a.cc": 'if (IsUsageError(s)) return\n'
                                      ' UsageError("lr");'}),

@@ -41,7 +41,7 @@ def code_lines(text):
     """
     text = COMMENT_OR_LITERAL.sub(
         lambda match: "\n" * match.group().count("\n") or " ", text)
-    later_branch = []  # for each open conditional, whether this is one
+    later_branch = []  # whether each open conditional is in one
     continued = False  # whether this line belongs to a directive before it
     for number, line in enumerate(text.split("\n"), 1):
         directive = re.match(r"\s*#\s*(\w*)", line)

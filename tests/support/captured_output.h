@@ -13,7 +13,7 @@ namespace millrace::testing {
 
 // Keeps what this process writes to STDOUT_FILENO or STDERR_FILENO from
 // construction to Stop() or destruction; it goes nowhere else meanwhile.
-// Threads: one. One at a time for each descriptor.
+// Not thread-safe. There may be only one object per descriptor at a time.
 class CapturedOutput {
  public:
   explicit CapturedOutput(int fd)

@@ -10,7 +10,7 @@
 namespace millrace::testing {
 
 // The false-alarm rate of each comparison of a distribution. Job seeds are
-// fixed, so a test that passes does so for ever.
+// fixed, so a test that passes once always passes.
 inline constexpr double kAlpha = 1e-6;
 
 // P(X >= x) for X chi-square distributed with `df` degrees of freedom: the

@@ -18,14 +18,15 @@ class FakeCall final : public Call {
   explicit FakeCall(std::shared_ptr<CallObserver> observer)
       : observer_(std::move(observer)) {}
 
-  // A message arrives. CANCELLED: the call is over, or the observer says so.
+  // Makes a message arrive. CANCELLED: the call has ended. Also returns the
+  // errors of the observer.
   absl::Status OnMessage() {
     const std::shared_ptr<CallObserver> observer = this->observer();
     if (observer == nullptr) return absl::CancelledError("the call is over");
     return observer->OnMessage();
   }
 
-  // The call ends, unless it has ended before.
+  // Ends the call unless it has already ended.
   void End(absl::Status status) {
     std::shared_ptr<CallObserver> observer;
     {
@@ -48,7 +49,7 @@ class FakeCall final : public Call {
     return cancelled_;
   }
 
-  // Whom the call tells of its progress; null once it is over.
+  // The observer of the call's progress; null once the call has ended.
   std::shared_ptr<CallObserver> observer() const {
     MutexLock lock(&mutex_);
     return observer_;

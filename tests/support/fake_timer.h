@@ -38,8 +38,8 @@ class FakeTimer final : public Timer {
     return asleep_.erase(ticket) > 0;
   }
 
-  // Lets `time` pass. Each sleeper is woken when its time has come, also those
-  // added meanwhile.
+  // Lets `time` pass. Each sleeper is woken when its time comes, including
+  // those added in the meantime.
   void Advance(absl::Duration time) {
     const SteadyTime end = Now() + time;
     while (WakeNext(end)) {

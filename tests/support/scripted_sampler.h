@@ -46,7 +46,7 @@ class ScriptedSampler final : public v1::Sampler::Service {
     return calls_;
   }
 
-  // From now on, Describe runs `act` first and fails if it does.
+  // From now on, Describe runs `act` first, and fails if `act` fails.
   void OnDescribe(std::function<::grpc::Status()> act) {
     MutexLock lock(&mutex_);
     on_describe_ = std::move(act);
@@ -56,7 +56,7 @@ class ScriptedSampler final : public v1::Sampler::Service {
     MutexLock lock(&mutex_);
     edit_describe_ = std::move(edit);
   }
-  // From now on, Expand runs `act` first and fails if it does.
+  // From now on, Expand runs `act` first, and fails if `act` fails.
   void OnExpand(std::function<::grpc::Status()> act) {
     MutexLock lock(&mutex_);
     on_expand_ = std::move(act);
@@ -75,7 +75,7 @@ class ScriptedSampler final : public v1::Sampler::Service {
     MutexLock lock(&mutex_);
     return expands_;
   }
-  // That of the last call of Expand.
+  // The deadline of the last Expand call.
   std::chrono::system_clock::time_point expand_deadline() const {
     MutexLock lock(&mutex_);
     return expand_deadline_;
@@ -84,7 +84,7 @@ class ScriptedSampler final : public v1::Sampler::Service {
     MutexLock lock(&mutex_);
     return describes_;
   }
-  // Number of connections that made calls of Sample.
+  // Number of connections that made Sample calls.
   size_t connections() const {
     MutexLock lock(&mutex_);
     return peers_.size();

@@ -27,7 +27,7 @@ namespace millrace::testing {
 // A server program whose stderr is read through a pipe.
 class Program {
  public:
-  // `max_files`: its limit on open files; 0: that of the test.
+  // `max_files` is its limit on open files; 0 means that of the test.
   explicit Program(std::vector<std::string> arguments, int max_files = 0) {
     arguments.insert(arguments.begin(),
                      std::string(MILLRACE_BIN_DIR) + "/millrace-server");

@@ -41,7 +41,7 @@ class SocketClient {
               static_cast<ssize_t>(text.size()));
   }
 
-  // Whether there is something to read, or the end, within the timeout.
+  // Whether data or end of file arrives within the timeout.
   bool AwaitReadable(int timeout_ms = 60'000) const {
     pollfd ready = {fd_.get(), POLLIN, 0};
     return poll(&ready, 1, timeout_ms) == 1;

@@ -23,7 +23,7 @@ namespace millrace::testing {
 // The contents of a certificate.
 struct CertificateSpec {
   std::string name = "localhost";                    // common name
-  std::string names = "DNS:localhost,IP:127.0.0.1";  // empty: none
+  std::string names = "DNS:localhost,IP:127.0.0.1";  // empty if there are none
   std::string usage;                                 // such as "clientAuth"
   absl::Time start = absl::Now() - absl::Hours(24);
   absl::Time end = absl::Now() + absl::Hours(24 * 30);

@@ -72,7 +72,7 @@ std::string RandomText(size_t size) {
   return text;
 }
 
-TEST_F(InflatedFileTest, GivesWhatWasPacked) {
+TEST_F(InflatedFileTest, InflatesTheOriginal) {
   for (const size_t size : {0, 1, 4095, 4096, 4097, 300'000, 1'000'000}) {
     for (const std::string& text : {RandomText(size), std::string(size, 'x')}) {
       for (const size_t count : {1000, 4096, 2'000'000}) {
@@ -85,7 +85,7 @@ TEST_F(InflatedFileTest, GivesWhatWasPacked) {
   }
 }
 
-TEST_F(InflatedFileTest, GivesAllMembersAndNoPadding) {
+TEST_F(InflatedFileTest, ReturnsAllMembersWithoutPadding) {
   const std::string first = RandomText(5000), last = RandomText(300'000);
   const std::string both = Gzip(first) + Gzip("") + Gzip(last);
   EXPECT_EQ(*ReadAll(both, 4096), first + last);

@@ -50,7 +50,7 @@ class LineReaderTest : public DirectoryTest {
 };
 
 // Tries lengths around those of the reads, for any size of file.
-TEST_F(LineReaderTest, GivesEachLineOfFilesOfAnySize) {
+TEST_F(LineReaderTest, ReadsEveryLineOfFilesOfAnySize) {
   std::mt19937 random(1);
   for (const size_t longest : {3, 5'000, 300'000}) {
     for (const bool crlf : {false, true}) {
@@ -96,7 +96,7 @@ TEST_F(LineReaderTest, RefusesLinesAboveTheLimit) {
   EXPECT_THAT(std::string(line.status().message()), HasSubstr("line 2 is"));
 }
 
-TEST_F(LineReaderTest, TakesLinesOfTheLimit) {
+TEST_F(LineReaderTest, AcceptsLinesAtTheLimit) {
   const std::string longest(LineReader::kMaxLineBytes, '0');
   ExpectLines("longest.csv.gz", "1\n" + longest + "\n2\n", {"1", longest, "2"});
 }

@@ -114,7 +114,7 @@ TEST_F(NpyRowsTest, ReadsEdgesOfEveryShape) {
   EXPECT_THAT(Refusal(OpenNpyEdges(File("cube"))), HasSubstr("integers"));
 }
 
-TEST_F(NpyRowsTest, WarnsOfEdgesWithTwoReadings) {
+TEST_F(NpyRowsTest, WarnsAboutAmbiguousEdges) {
   const testing::CapturedLog log;
   EXPECT_THAT(Integers(OpenNpyEdges(File("edges-columns"))),
               ElementsAre(0, 5, 1, 6, 2, 7));
@@ -145,7 +145,7 @@ TEST_F(NpyRowsTest, ReadsIdsAndMasks) {
   EXPECT_FALSE(ReadNpyIntegers(File("numbers-le_f4")).ok());
 }
 
-TEST_F(NpyRowsTest, RefusesWhatItDoesNotRead) {
+TEST_F(NpyRowsTest, RefusesUnsupportedFiles) {
   EXPECT_THAT(Refusal(OpenNpyRows(File("complex"))),
               HasSubstr("complex.npy: numpy dtype '<c16' is not supported"));
   EXPECT_THAT(Refusal(OpenNpyRows(File("text"))), HasSubstr("'<U1'"));
@@ -161,7 +161,7 @@ TEST_F(NpyRowsTest, RefusesWhatItDoesNotRead) {
                         "element needs 134"));
 }
 
-// The advice is a command; its effect was checked by hand.
+// The advice is a command; it was checked by hand.
 TEST_F(NpyRowsTest, SaysHowToConvertOtherFiles) {
   const auto advice = [&](const char* name) {
     return Refusal(OpenNpyRows(directory_ / name));

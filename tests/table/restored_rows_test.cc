@@ -88,7 +88,7 @@ TEST_F(RestoredRowsTest, PutsSharesInOrderWithAnyMemory) {
   EXPECT_TRUE(std::filesystem::is_empty(directory_));
 }
 
-TEST_F(RestoredRowsTest, RefusesRowsThatDoNotMakeUpTheTable) {
+TEST_F(RestoredRowsTest, RefusesRowsThatDoNotCoverTheTable) {
   EXPECT_THAT(Refusal({Share({0, 2})}, 3), HasSubstr("2 rows for 3 edges"));
   EXPECT_THAT(Refusal({Share({0, 2}), Share({1, 0})}, 3),
               HasSubstr("4 rows for 3 edges"));

@@ -63,7 +63,7 @@ TEST(ZipArchiveTest, RefusesFilesThatAreCutOff) {
   }
 }
 
-TEST(ZipArchiveTest, ComparesContentsWithTheirChecksums) {
+TEST(ZipArchiveTest, VerifiesChecksums) {
   std::string bytes = StoredZip(Entries());
   bytes[bytes.find("second")] = 'S';
   const auto archive = ZipArchive::Of("x.npz", bytes);

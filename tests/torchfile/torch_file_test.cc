@@ -58,7 +58,7 @@ TEST(ReadTorchZipTest, ReadsAStorageOfTheSizeThatItsTensorsNeed) {
   EXPECT_EQ(last, 7);
 }
 
-TEST(ReadTorchZipTest, StoragesThatAreTooShortAreDamage) {
+TEST(ReadTorchZipTest, ShortStoragesAreDataLoss) {
   const absl::Status status = ReadThree(std::string(23, '\0')).status();
   EXPECT_TRUE(absl::IsDataLoss(status)) << status;
   EXPECT_THAT(std::string(status.message()),

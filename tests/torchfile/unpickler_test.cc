@@ -211,7 +211,7 @@ TEST(UnpicklerTest, ChecksViewsAgainstTheirStorage) {
            {0, {4, 4}, {1, 1}},                // more elements than there are
            {0, {1000000}, {0}},                // expanded
            {0, {large, large}, {0, 0}},        // beyond 63 bits
-           {0, {0, large, large}, {0, 0, 0}},  // none, but sizes beyond
+           {0, {0, large, large}, {0, 0, 0}},  // empty, sizes beyond 63 bits
            {0, {2}, {large - 1 + large}},
            {0, {2, 2}, {1}}}) {
     EXPECT_FALSE(ViewOfStorage("t", storage, offset, sizes, strides).ok());

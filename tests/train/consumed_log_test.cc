@@ -81,7 +81,7 @@ TEST_F(ConsumedLogTest, NoCheckpointIsAheadOfTheLog) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "checkpoint/last.pt"));
 }
 
-// As on two hosts, rank 0 cannot sync the other rank's file.
+// Rank 0 cannot sync the other rank's file, as if it were on another host.
 TEST_F(ConsumedLogTest, NoCheckpointIsAheadOfAnotherHostsLog) {
   failing_name = "/1";
   RunRanks(2, [&](Collectives& collectives) {
@@ -113,7 +113,7 @@ TEST_F(ConsumedLogTest, IsNotSyncedWithoutCheckpoints) {
 
 // Another run is refused whether or not it resumes, and whatever its checkpoint
 // directory.
-TEST_F(ConsumedLogTest, AnotherRunLeavesItAlone) {
+TEST_F(ConsumedLogTest, AnotherRunDoesNotOverwriteIt) {
   RunRanks(1, [&](Collectives& collectives) {
     const auto running = Trainer::Create(source_, collectives, Run("log"));
     ASSERT_TRUE(running.ok()) << running.status();

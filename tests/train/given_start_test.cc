@@ -101,7 +101,7 @@ TEST(InitTest, EveryRankStartsWithRankZerosFile) {
   });
 }
 
-TEST(InitTest, ACheckpointWins) {
+TEST(InitTest, ACheckpointTakesPrecedence) {
   const auto directory = TestDirectory("given_checkpoint");
   const auto source = Serve(ClassGraph(100, kSeeds), "given_checkpoint_store");
   TrainOptions options = SmallRun();
@@ -245,7 +245,7 @@ TEST_P(OrderTest, BatchesAreConsecutivePieces) {
 }
 INSTANTIATE_TEST_SUITE_P(Worlds, OrderTest, ::testing::Values(1, 2));
 
-TEST(GivenOrderTest, GoesThroughTheSeedsFile) {
+TEST(GivenOrderTest, AppliesToASeedsFile) {
   const auto directory = TestDirectory("given_order_list");
   const auto source = Serve(ClassGraph(100, kSeeds), "given_order_list_store");
   TrainOptions options = SmallRun();
@@ -331,7 +331,7 @@ TEST(GivenOrderTest, IsPartOfARun) {
   options.order = WriteOrder(directory / "changed.npy", lists, 3);
   EXPECT_THAT(Refusal(ClassGraph(100, kSeeds), options).message(),
               HasSubstr(": order "));
-  // These are fewer epochs than the run has trained.
+  // The order has fewer epochs than the run has trained.
   options.epochs = 1;
   options.order = WriteOrder(directory / "one.npy", other, 1);
   EXPECT_THAT(Refusal(ClassGraph(100, kSeeds), options).message(),

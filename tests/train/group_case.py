@@ -76,7 +76,8 @@ class GroupCase(unittest.TestCase):
         process.communicate()
 
     def run_ranks(self, *options, epochs=1000000):
-        """Runs ranks, each with its options; returns each (status, stderr)."""
+        """Runs ranks, each with its options; returns (status, stderr) for
+        each."""
         port = free_port()
         ranks = [self.start_rank(rank, len(options), port, *more, epochs=epochs)
                  for rank, more in enumerate(options)]

@@ -52,7 +52,7 @@ class GroupTest(GroupCase):
     def test_stopped_rank_zero(self):
         self.lose(3, 0, signal.SIGSTOP)
 
-    def test_stopped_rank_zero_before_all_came(self):
+    def test_stopped_rank_zero_before_all_joined(self):
         port = free_port()
         zero = self.start_rank(0, 3, port)
         one = self.start_rank(1, 3, port)
@@ -91,7 +91,7 @@ class GroupTest(GroupCase):
         self.assertEqual(zero[0], 1, zero[1])
         self.assertIn("rank 1 failed: --lr of rank 1: ", zero[1])
 
-    def test_resume_is_what_rank_zero_says(self):
+    def test_rank_zero_decides_about_resume(self):
         """Each supervisor adds --resume for the ranks of its own host."""
         folder = ("--checkpoint", pathlib.Path(self.directory.name) / "both")
         resume = (*folder, "--resume")

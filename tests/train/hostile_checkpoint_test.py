@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checkpoints made by someone else: pickles that start programs when Python
-loads them or that ask for much memory, and tensors that do not match what the
-file holds. Their readers (--resume, also for evaluation, and --init) exit with
-status 1 (2 if given weights do not fit the model), name the file, leave it
-unchanged, run nothing and take little memory."""
+"""Untrusted checkpoints: pickles that start programs when Python loads them or
+that ask for much memory, and tensors that do not match what the file holds.
+Their readers (--resume, also for evaluation, and --init) exit with status 1 (2
+if given weights do not fit the model), name the file, leave it unchanged, run
+nothing and take little memory."""
 import argparse
 import collections
 import io
@@ -173,7 +173,7 @@ class HostileCheckpointTest(unittest.TestCase):
         ended = cls.train(1)
         if ended.status != 0:
             raise RuntimeError(ended.errors)
-        cls.sound = cls.last.read_bytes()
+        cls.valid = cls.last.read_bytes()
 
     @classmethod
     def run_train(cls, *words):
@@ -218,7 +218,7 @@ class HostileCheckpointTest(unittest.TestCase):
         return ended.errors
 
     def changed(self, change, compression=zipfile.ZIP_STORED):
-        """The sound checkpoint after change(entries by name), as a zip file
+        """The valid checkpoint after change(entries by name), as a zip file
         with correct checksums."""
         path = self.folder / "changed.pt"
         with zipfile.ZipFile(path, "w", compression) as archive:
@@ -229,8 +229,8 @@ class HostileCheckpointTest(unittest.TestCase):
         return path.read_bytes()
 
     def entries(self):
-        path = self.folder / "sound.pt"
-        path.write_bytes(self.sound)
+        path = self.folder / "valid.pt"
+        path.write_bytes(self.valid)
         with zipfile.ZipFile(path) as archive:
             return {name: archive.read(name) for name in archive.namelist()}
 
@@ -238,13 +238,13 @@ class HostileCheckpointTest(unittest.TestCase):
         return self.changed(lambda entries: entries.update({PICKLE: data}))
 
     def with_value(self, change):
-        """The sound checkpoint after change(its dictionary)."""
+        """The valid checkpoint after change(its dictionary)."""
         value = Reader(io.BytesIO(self.entries()[PICKLE])).load()
         change(value)
         return self.with_pickle(written(value))
 
     def with_tensor(self, change):
-        """The sound checkpoint after change(a matrix of the model), and that
+        """The valid checkpoint after change(a matrix of the model), and that
         matrix's name."""
         names = []
 
@@ -261,9 +261,9 @@ class HostileCheckpointTest(unittest.TestCase):
         return {name: len(data) for name, data in self.entries().items()
                 if name.startswith(STORAGES)}
 
-    def test_sound_checkpoints_are_taken(self):
-        """They are accepted even if Python wrote the zip file or the pickle."""
-        for content in (self.sound, self.changed(lambda entries: None),
+    def test_valid_checkpoints_are_accepted(self):
+        """Even if Python wrote the zip file or the pickle."""
+        for content in (self.valid, self.changed(lambda entries: None),
                         self.with_value(lambda value: None)):
             self.last.write_bytes(content)
             ended = self.train(1)
@@ -271,7 +271,7 @@ class HostileCheckpointTest(unittest.TestCase):
 
     def test_pickles_that_run_commands(self):
         command = Command(f"touch {self.executed}")
-        sound = self.entries()[PICKLE]
+        valid = self.entries()[PICKLE]
         for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
             evil = pickle.dumps(command, protocol)
             # Below, the pickle also comes before the true content, where its
@@ -282,7 +282,7 @@ class HostileCheckpointTest(unittest.TestCase):
                 self.refused(evil)
                 self.refused(self.with_pickle(evil))
                 self.refused(self.with_pickle(
-                    b"\x80\x02" + body + b"0" + sound[2:]))
+                    b"\x80\x02" + body + b"0" + valid[2:]))
                 self.refused(self.with_pickle(pickle.dumps(
                     {"format": "millrace checkpoint", "version": 1,
                      "model": {"convs.0.lin_l.weight": command}}, protocol)))
@@ -291,7 +291,7 @@ class HostileCheckpointTest(unittest.TestCase):
         self.assertTrue(self.executed.exists())
         self.executed.unlink()
 
-    def test_pickles_that_ask_for_much(self):
+    def test_pickles_that_ask_for_much_memory(self):
         for name, data in large_pickles():
             with self.subTest(name=name):
                 self.refused(self.with_pickle(data))
@@ -357,7 +357,7 @@ class HostileCheckpointTest(unittest.TestCase):
                     self.assertIn(tensor, errors)
 
     def with_large_storage(self, change):
-        """The sound checkpoint with a storage of 10 MiB, after
+        """The valid checkpoint with a storage of 10 MiB, after
         change(its dictionary, a tensor that is all of that storage)."""
         count = 10 << 18
         whole = Tensor(Storage(sys.modules["torch"].FloatStorage, "large",
@@ -381,19 +381,19 @@ class HostileCheckpointTest(unittest.TestCase):
                     "--epochs", 1, "--init", self.given), status=2)):
             self.assertIn('the model has no tensor "view.0"', errors)
 
-    def test_a_name_that_many_tensors_have(self):
+    def test_one_name_for_many_tensors(self):
         name = "n" * (8 << 20)
         content = self.with_large_storage(lambda value, whole: value.update(
             model=Items([(name, whole)] * 30_000)))
         for errors in self.refused_everywhere(content):
             self.assertIn("two of its tensors", errors)
 
-    def test_a_text_that_many_options_have(self):
+    def test_one_text_for_many_options(self):
         text = "t" * (10 << 20)
         self.refused(self.with_value(lambda value: value.update(
             identity={str(number): text for number in range(30_000)})))
 
-    def test_a_tensor_of_another_shape(self):
+    def test_a_tensor_of_the_wrong_shape(self):
         content, tensor = self.with_tensor(
             lambda tensor: vars(tensor).update(sizes=(1, 4)))
         for errors in (self.refused(content),
@@ -401,7 +401,7 @@ class HostileCheckpointTest(unittest.TestCase):
                                        lambda: self.train(0))):
             self.assertIn(f'tensor "{tensor}" is [1, 4]', errors)
 
-    def test_counters_that_no_run_has(self):
+    def test_impossible_counters(self):
         for name, count in (("next_batch", -1), ("epoch", -2**63),
                             ("attempt", 2**63 - 1), ("epoch", 2**70),
                             ("epoch", 2**32), ("next_batch", 2**32),

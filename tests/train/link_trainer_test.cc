@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Training on edges: what must be learned, what must not be, and that neither
-// partitions nor ranks change the result.
+// Training on edges: what must and must not be learned; partitions and ranks
+// must not change the result.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -100,9 +100,9 @@ double LastValid(const std::vector<MetricsRecord>& history) {
 }
 
 // Uniformly random edges, in both directions if `undirected`, and rows of
-// random signs, which tell nodes apart and nothing else. So only the edge
-// itself shows whether two nodes are joined. Two thirds of the edges are in the
-// train split, one third in valid; all are in the graph.
+// random signs, which identify nodes and carry no other information, so only
+// the edge itself shows whether two nodes are connected. Two thirds of the
+// edges are in the train split, one third in valid; all are in the graph.
 struct Noise {
   TestGraph graph;
   std::vector<LinkSplit> splits;
@@ -148,7 +148,7 @@ TEST(LinkLeakage, SeedEdgesAreNotSeen) {
   EXPECT_GT(AucOfNoise(directed, ExcludeSeedEdges::kNone, "leak_none"), 0.7);
 }
 
-TEST(LinkLeakage, NorAreTheirReverses) {
+TEST(LinkLeakage, ReverseEdgesAreNotSeen) {
   const Noise undirected = RandomGraph(/*undirected=*/true);
   EXPECT_NEAR(AucOfNoise(undirected, ExcludeSeedEdges::kReverse, "leak_both"),
               0.5, 0.055);
@@ -214,7 +214,8 @@ TEST(LinkTrainer, RanksAmongAllAndAmongDrawnOnes) {
   options.epochs = 8;
   options.optimizer.lr = 0.03;
   options.task.metric = MetricKind::kMrr;
-  // Of 200 nodes 40 are right, about 7 of which are known: chance gives 0.03.
+  // 40 of 200 nodes are right answers, about 7 of them known, so chance gives
+  // 0.03.
   EXPECT_GT(LastValid(TrainRanks(1, source, options)), 0.08);
   options.task.metric = MetricKind::kHits;
   options.task.hits = 40;
@@ -308,7 +309,7 @@ TEST(LinkTrainer, LearnsEdgesBetweenTwoTypes) {
   }
 }
 
-TEST(LinkTrainer, GoesOnFromACheckpoint) {
+TEST(LinkTrainer, ContinuesFromACheckpoint) {
   const Groups groups = GroupGraph(true);
   const auto source = ServeLinks(groups.graph, groups.splits, "link_resume", 1);
   TrainOptions options = LinkRun();
@@ -379,7 +380,7 @@ TEST(LinkTrainer, LearnsLabelsOfPairs) {
   EXPECT_GT(LastValid(TrainRanks(1, source, options)), 0.75);
 }
 
-TEST(LinkTrainer, SaysWhatDoesNotFit) {
+TEST(LinkTrainer, ExplainsIncompatibleOptions) {
   Groups groups = GroupGraph(true);
   groups.splits.push_back({"", "labelled", {{1, 2}, {3, 4}}, {1, 0}});
   const auto source = ServeLinks(groups.graph, groups.splits, "link_refuse", 1);

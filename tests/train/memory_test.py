@@ -80,7 +80,7 @@ class MemoryTest(unittest.TestCase):
             self.assertNotIn("bug", errors)
             if message in errors:
                 return
-        self.fail(f"nothing said: {message}")
+        self.fail(f"no limit produced: {message}")
 
     def train(self, store, *more):
         return self.refused("millrace-train", "--store", self.folder / store,
@@ -108,7 +108,7 @@ class MemoryTest(unittest.TestCase):
         self.assertIn("label int64, labels of 2000 nodes in 7 classes", plain)
         self.assertNotIn("note:", plain)
 
-    def test_training_refuses_what_cannot_be_meant(self):
+    def test_training_refuses_absurd_sizes(self):
         errors = self.train("sentinel", "--hidden", 16)
         self.assertIn("node 5 has the label 10000000, but only 8 different "
                       "labels occur; labels beyond 4095 are taken for classes "
@@ -128,7 +128,7 @@ class MemoryTest(unittest.TestCase):
         errors = self.train("plain", "--classes", 1 << 40, "--hidden", 1 << 20)
         self.assertRegex(errors, "needs 18.4 EB of memory")
 
-    def test_workers_must_fit_each_by_itself(self):
+    def test_each_worker_must_fit_by_itself(self):
         """The limit on address space applies to each process; here it is less
         than what all of them need together."""
         np.save(self.folder / "seeds.npy", np.arange(8))
@@ -208,8 +208,9 @@ class MemoryTest(unittest.TestCase):
                            "--partition", 0, "--listen", "127.0.0.1:0",
                            option, "ram")
 
-    def test_running_out_is_no_bug(self):
-        """No bug is reported even where nothing was compared beforehand."""
+    def test_running_out_is_not_a_bug(self):
+        """Running out of memory is not reported as a bug, even where it was
+        not checked for in advance."""
         met = 0
         for limit in range(384 * MB, 1024 * MB, 64 * MB):
             status, errors = self.run_limited(

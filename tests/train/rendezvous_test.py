@@ -68,7 +68,7 @@ class Stranger:
         return struct.unpack("<q", self.receive(8))[0]
 
     def tell_lies(self):
-        """Sends messages that would end ranks, in the old and the present
+        """Sends messages that would end ranks, in the old and the current
         protocol."""
         for rank in (0, 1):
             for kind in ("rank", "hello", "welcome"):
@@ -142,9 +142,9 @@ class RendezvousTest(GroupCase):
                              rank == 0)
 
     def test_strangers_change_nothing_in_a_run(self):
-        calm, losses = self.train("calm")
-        _, stderr = calm.communicate(timeout=LONG)
-        self.assertEqual(calm.returncode, 0, stderr)
+        baseline, losses = self.train("baseline")
+        _, stderr = baseline.communicate(timeout=LONG)
+        self.assertEqual(baseline.returncode, 0, stderr)
         expected = self.losses(losses)
         self.assertGreaterEqual(len(expected), 150)
 
@@ -154,7 +154,7 @@ class RendezvousTest(GroupCase):
         self.assertIn("epoch 0", attacked.stdout.readline())
         port = self.port_of(self.children(attacked)[0])
         stranger = Stranger(self, port)
-        # This is long enough for each rank to look, and too short to lose one.
+        # This is long enough for each rank to check, and too short to lose one.
         end = time.monotonic() + 4
         choices = random.Random(1)
         while time.monotonic() < end:
@@ -190,7 +190,7 @@ class RendezvousTest(GroupCase):
             for text in ("1e99", "c10d", "frame #"):
                 self.assertNotIn(text, told + stdout + stderr)
 
-    def test_ranks_with_different_secrets_say_so(self):
+    def test_different_secrets_are_reported(self):
         other = self.secret("another secret, of 16 bytes or more")
         for zero, one in ((self.secret(), ()), ((), self.secret()),
                           (self.secret(), other)):
@@ -231,7 +231,7 @@ class RendezvousTest(GroupCase):
         self.assertIn("interrupted", stderr)
         self.assertNotIn("c10d", stderr)
 
-    def test_a_rank_says_for_whom_it_waits(self):
+    def test_a_rank_names_the_ranks_it_waits_for(self):
         port = free_port()
         for rank, waits_for in (
                 (1, rf"rank 0 at 127\.0\.0\.1:{port}: Connection refused"),
@@ -261,7 +261,7 @@ class RendezvousTest(GroupCase):
                         done.stderr)
         self.assertNotIn("bug", done.stderr)
 
-    def test_warns_of_a_group_without_a_secret(self):
+    def test_warns_about_a_group_without_a_secret(self):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
             try:
                 probe.connect(("192.0.2.1", 9))  # sends nothing

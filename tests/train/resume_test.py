@@ -3,9 +3,9 @@
 and with other world sizes; and disks that fill up while a checkpoint is
 written.
 
---kills N: how often all trainers are killed in an epoch (default 20; CI: 6);
-after every fourth time only one of several is. --seed S: of the random steps;
-printed, and by default different each time."""
+--kills N: how many times all trainers are killed in an epoch (default 20; CI:
+6); after every fourth time only one of several is. --seed S: the seed for the
+random steps; printed, and different each time by default."""
 import argparse
 import contextlib
 import json
@@ -25,7 +25,7 @@ NODES = 2708  # nodes of Cora
 
 
 def lines_of(path):
-    """The whole lines of a file as objects."""
+    """The complete lines of a file as objects."""
     whole, _, _ = path.read_bytes().rpartition(b"\n")
     return [json.loads(line) for line in whole.splitlines()]
 
@@ -95,9 +95,9 @@ class ResumeTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return done
 
-    def calm_run(self, world):
-        self.run_to_the_end(self.command(world, name="calm"))
-        return self.folder / "calm.log", self.folder / "calm.json"
+    def baseline_run(self, world):
+        self.run_to_the_end(self.command(world, name="baseline"))
+        return self.folder / "baseline.log", self.folder / "baseline.json"
 
     def kill_after(self, lines, process, everyone):
         """Kills trainers when the log has `lines` more lines with batches."""
@@ -148,7 +148,7 @@ class ResumeTest(unittest.TestCase):
         self.assertEqual(
             sorted(os.listdir(self.folder / "checkpoint")), ["last.pt"])
 
-    def check_lineage(self, calm):
+    def check_lineage(self, baseline):
         log = self.folder / "run.log"
         lines = lines_of(log)
         self.assertEqual(log.read_bytes()[-1:], b"\n")
@@ -159,9 +159,9 @@ class ResumeTest(unittest.TestCase):
         told = {line["batch"]: (line["seeds"], line["digest"])
                 for line in kept}
         self.assertEqual(told, {line["batch"]: (line["seeds"], line["digest"])
-                                for line in batches_of(lines_of(calm))})
+                                for line in batches_of(lines_of(baseline))})
         batches = batches_of(lines)
-        print(f"{len(batches)} lines of {self.attempts} attempts, "
+        print(f"{len(batches)} lines from {self.attempts} attempts, "
               f"{len(batches) - len(kept)} void", flush=True)
         self.assertEqual(sorted(line["attempt"] for line in lines
                                 if "batch" not in line),
@@ -176,16 +176,16 @@ class ResumeTest(unittest.TestCase):
             [json.loads(line) for line in done.stdout.splitlines()], kept)
 
     def test_killed_and_resumed_in_other_worlds(self):
-        calm, _ = self.calm_run(1)
+        baseline, _ = self.baseline_run(1)
         self.kill_and_resume([1, 2, 3])
-        self.check_lineage(calm)
+        self.check_lineage(baseline)
 
     def test_losses_of_the_same_world(self):
-        calm, calm_metrics = self.calm_run(2)
+        baseline, baseline_metrics = self.baseline_run(2)
         self.kill_and_resume([2])
-        self.check_lineage(calm)
+        self.check_lineage(baseline)
         losses = {(line["step"], line["seconds"] > 0): line["loss"]
-                  for line in lines_of(calm_metrics)}
+                  for line in lines_of(baseline_metrics)}
         lines = lines_of(self.folder / "run.json")
         self.assertGreaterEqual(len(lines), len(losses))
         # This holds also for the steps that were lost and repeated.

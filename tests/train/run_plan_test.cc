@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What MakeRunPlan makes of options and a manifest; see trainer_options_test
-// for what is refused.
+// The plans that MakeRunPlan derives from options and a manifest;
+// trainer_options_test covers refusals.
 #include "client/train/run_plan.h"
 
 #include <gmock/gmock.h>
@@ -37,7 +37,7 @@ TrainOptions TwoPairsRun() {
   return options;
 }
 
-TEST(RunPlanTest, CompletesOptionsByTheGraph) {
+TEST(RunPlanTest, FillsInOptionsFromTheGraph) {
   TrainOptions options = SmallRun();
   options.ranks_on_host = 3;
   const auto plan = PlanOf(ClassGraph(100, 20), options);
@@ -89,7 +89,7 @@ TEST(RunPlanTest, RefusesAScheduleBeforeAnythingIsRead) {
   EXPECT_FALSE(std::filesystem::exists(options.checkpoint));
 }
 
-TEST(RunPlanTest, LinksNeedWhatIsNotAnEdge) {
+TEST(RunPlanTest, LinkTasksNeedPairsThatAreNotEdges) {
   TrainOptions options = TwoPairsRun();
   options.job.negatives = {};
   options.task.negatives = NegativeMode::kNone;

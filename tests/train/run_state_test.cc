@@ -28,7 +28,7 @@ RunState SomeState() {
 }
 
 // Checkpoints of earlier versions have these names, and so must later ones.
-TEST(RunStateTest, FillsInTheFieldsOfTheFile) {
+TEST(RunStateTest, WritesEveryField) {
   Checkpoint checkpoint;
   SomeState().SaveTo(checkpoint);
   const std::map<std::string, int64_t> counters = {
@@ -82,7 +82,7 @@ TEST(RunStateTest, RefusesCountersOutOfRange) {
   }
 }
 
-TEST(RunStateTest, AnAttemptStartsFromItsBatch) {
+TEST(RunStateTest, AnAttemptResumesAtItsBatch) {
   RunState state = SomeState();
   state.BeginAttempt();
   EXPECT_EQ(state.attempt, 7);

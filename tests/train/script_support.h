@@ -15,7 +15,7 @@ struct TestScript {
   std::vector<NamedTensor> parameters;  // floats require a gradient
   std::vector<NamedTensor> buffers = {};
   std::string methods;  // `def forward(self, ...): ...` and helpers
-  // Further names of parameters, which come before these.
+  // Additional names for parameters, which come before the ones above.
   std::vector<std::pair<std::string, std::string>> aliases = {};
 };
 

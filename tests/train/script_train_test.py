@@ -121,7 +121,7 @@ class Runs:
 
 
 def whole_graph(raw):
-    """x and edge_index as --undirected --coalesce leave them."""
+    """x and edge_index as produced by --undirected --coalesce."""
     x = read_csv(raw / "node-feat.csv.gz", np.float32)
     edges = read_csv(raw / "edge.csv.gz", np.int64)
     both = np.unique(np.concatenate([edges, edges[:, ::-1]]), axis=0)
@@ -129,8 +129,8 @@ def whole_graph(raw):
 
 
 def check_rows(runs, module, raw):
-    """For a run with two trainers: it learns, and its weights are the module's.
-    """
+    """Checks that a run with two trainers learns and that its weights fit
+    the module."""
     run, rows = runs.directory / "run", runs.directory / "rows.npy"
     lines = runs.train("--workers", "2", "--epochs", "8", "--eval-every", "0",
                        "--checkpoint", run)
@@ -150,12 +150,12 @@ def check_rows(runs, module, raw):
 def check_resume(runs):
     run = runs.directory / "resumed"
     options = ["--workers", "2", "--log-every", "1", "--eval-every", "0"]
-    calm = runs.train(*options, "--epochs", "4")
+    baseline = runs.train(*options, "--epochs", "4")
     runs.train(*options, "--epochs", "2", "--checkpoint", run)
     resumed = runs.train(*options, "--epochs", "4", "--checkpoint", run,
                          "--resume")
     # The file contains both attempts.
-    losses = [losses_of(lines) for lines in (calm, resumed)]
+    losses = [losses_of(lines) for lines in (baseline, resumed)]
     assert len(losses[0]) > 4 and losses[0] == losses[1], losses
 
 

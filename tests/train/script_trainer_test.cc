@@ -30,7 +30,7 @@ TrainOptions ScriptRun(const TestScript& script, const std::string& name) {
   return options;
 }
 
-TEST(ScriptTrainerTest, TrainsAsOurSageDoes) {
+TEST(ScriptTrainerTest, TrainsLikeOurSage) {
   const auto source = Serve(ClassGraph(200, 100), "script_as_ours", 2);
   TrainOptions options = SmallRun();
   options.evaluation.kind = InferenceKind::kSampled;
@@ -52,16 +52,16 @@ TEST(ScriptTrainerTest, ResumedRunReplaysTheLosses) {
   const auto source = Serve(ClassGraph(200, 100), "script_resume");
   TrainOptions options = ScriptRun(SageScript(6, 8, 4, 1, 0.5), "resume_run");
   options.epochs = 4;
-  const std::vector<double> calm = Losses(TrainRanks(1, source, options));
+  const std::vector<double> baseline = Losses(TrainRanks(1, source, options));
   options.checkpoint = (TestDirectory("script_run") / "run").string();
   options.epochs = 2;
   TrainRanks(1, source, options);
   options.epochs = 4;
   options.resume = true;
   const std::vector<double> resumed = Losses(TrainRanks(1, source, options));
-  ASSERT_EQ(resumed.size(), calm.size() / 2);
-  EXPECT_EQ(resumed,
-            std::vector<double>(calm.end() - resumed.size(), calm.end()));
+  ASSERT_EQ(resumed.size(), baseline.size() / 2);
+  EXPECT_EQ(resumed, std::vector<double>(baseline.end() - resumed.size(),
+                                         baseline.end()));
   // Refuses another script, even if its parameters have the same names.
   const TrainOptions other = ScriptRun(SageScript(6, 8, 4, 2, 0.5), "other");
   options.model.script = other.model.script;
@@ -167,7 +167,7 @@ TEST(ScriptTrainerTest, LearnsColumnsAndNumbers) {
   }
 }
 
-TEST(ScriptTrainerTest, RowsOfNodesBecomeThoseOfGraphs) {
+TEST(ScriptTrainerTest, PoolsNodeRowsIntoGraphRows) {
   TestGraph graph = ClassGraph(200, 100);
   std::vector<int64_t> label;
   std::vector<std::pair<int64_t, int64_t>> members;
@@ -218,7 +218,7 @@ TEST(ScriptTrainerTest, LearnsEdges) {
   EXPECT_LT(*history.back().loss, 0.95 * *history.front().loss);
 }
 
-TEST(ScriptTrainerTest, RefusesWhatScriptsCannot) {
+TEST(ScriptTrainerTest, RefusesOptionsThatScriptsDoNotSupport) {
   const TestGraph graph = ClassGraph(100, 20);
   TrainOptions options = ScriptRun(SageScript(6, 8, 3, 1), "three");
   EXPECT_THAT(std::string(Refusal(graph, options).message()),

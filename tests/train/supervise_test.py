@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""deploy/supervise.py restarts whatever dies, and nothing else."""
+"""deploy/supervise.py restarts a program that dies, and nothing else."""
 import argparse
 import contextlib
 import os
@@ -84,7 +84,7 @@ class SuperviseTest(unittest.TestCase):
         status, _ = self.supervise("kill -9 $$", "--max-restarts", 0)
         self.assertEqual(status, 128 + 9)
 
-    def test_goes_on_without_its_log(self):
+    def test_continues_without_its_log(self):
         with open("/dev/full", "w") as full:
             process = subprocess.Popen(
                 [sys.executable, self.deploy / "supervise.py", "--backoff",
@@ -92,7 +92,7 @@ class SuperviseTest(unittest.TestCase):
             self.assertEqual(process.wait(timeout=LIMIT), 0)
         self.assertEqual(len(self.starts()), 3)
 
-    def test_leaves_what_a_restart_cannot_mend(self):
+    def test_does_not_restart_after_permanent_errors(self):
         for code, word in ((2, "wrong usage"), (130, "interrupted")):
             (self.work / "count").unlink(missing_ok=True)
             status, stderr = self.supervise(f"exit {code}")
@@ -125,7 +125,7 @@ class SuperviseTest(unittest.TestCase):
             self.assertEqual(len(self.starts()), 1)
             self.assertIn(f"stopped by {signal.Signals(number).name}", stderr)
 
-    def test_kills_what_does_not_end(self):
+    def test_kills_a_command_that_ignores_sigterm(self):
         process = self.start(self.script(
             "trap '' TERM; echo up; while :; do sleep 0.01; done"),
             "--grace", 0.1)
@@ -211,7 +211,7 @@ class SuperviseTest(unittest.TestCase):
         self.assertEqual(process.returncode, 2, stderr)
         self.assertNotIn("starting again", stderr)
 
-    def test_never_goes_on_from_another_run(self):
+    def test_never_continues_from_another_run(self):
         """A new run that would overwrite an older one's checkpoint, or resume
         from it."""
         subprocess.run([str(word) for word in self.train()], check=True,

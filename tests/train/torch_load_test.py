@@ -77,7 +77,7 @@ def gat(model, x, adjacency, norm):
 
 
 def gatv2(model, x, adjacency, norm):
-    """As gat()."""
+    """Like gat(), for GATv2."""
     dst, src = adjacency.indices()
     for i in range(2):
         conv = f"convs.{i}."
@@ -110,8 +110,9 @@ def sparse(rows, columns, values, n):
 
 
 def operators(raw, n):
-    """For the graph left by --undirected --coalesce: the mean over neighbours,
-    GCN's normalised adjacency with self loops, and the sum of neighbours."""
+    """Operators on the graph made by --undirected --coalesce: the mean over
+    neighbours, GCN's normalised adjacency with self loops, and the sum of
+    neighbours."""
     edges = read_csv(raw / "edge.csv.gz", np.int64)
     codes = np.unique(np.concatenate([edges[:, 1] * n + edges[:, 0],
                                       edges[:, 0] * n + edges[:, 1]]))

@@ -107,7 +107,7 @@ TEST(TrainStepTest, AveragesRunningStatisticsBySeeds) {
   EXPECT_TRUE(at::allclose(after[0], (before[0] * 20 + before[1] * 10) / 30));
 }
 
-TEST(TrainStepTest, ARankThatTrainedOnNothingHasNoSay) {
+TEST(TrainStepTest, ARankWithoutABatchDoesNotContribute) {
   const auto source = Serve(ClassGraph(100, 30), "buffers_of_one");
   JobSpec job;
   job.fanouts = {2, 2};

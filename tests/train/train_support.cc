@@ -73,7 +73,7 @@ TestGraph PaperGraph(int64_t papers, int64_t train) {
   const int64_t authors = papers / 2;
   Edges writes, written, of, has, cites, prints;
   for (int64_t v = 0; v < papers; ++v) {
-    if (v % 9 == 8) continue;  // no one's paper
+    if (v % 9 == 8) continue;  // papers without an author
     for (int e = 0; e < 3; ++e) {
       const int64_t author = like(v, authors);
       writes.emplace_back(author, v);

@@ -47,7 +47,7 @@ std::vector<int64_t> Range(int64_t begin, int64_t end) {
   return ids;
 }
 
-TEST(TrainerOptionsTest, WhatIsKeptNeedsAFolder) {
+TEST(TrainerOptionsTest, CheckpointOptionsNeedAFolder) {
   for (const char* which : {"every", "best", "resume"}) {
     TrainOptions options;
     if (which[0] == 'e') options.checkpoint_every = 2;
@@ -62,7 +62,7 @@ TEST(TrainerOptionsTest, WhatIsKeptNeedsAFolder) {
   }
 }
 
-// Otherwise the digests would cover other features than those trained on.
+// Otherwise the digests would cover features other than those trained on.
 TEST(TrainerOptionsTest, AConsumedLogHoldsFeaturesAsTheyAreStored) {
   TrainOptions options;
   options.consumed_log = "log";
@@ -146,7 +146,7 @@ TEST(TrainerOptionsTest, EvaluatesOnlyNodesThatHaveTimes) {
   ExpectRefusal(CreateStatus(source, options), "temporal: evaluation");
 }
 
-TEST(TrainerOptionsTest, OtherSeedsAreAnotherJob) {
+TEST(TrainerOptionsTest, DifferentSeedsMakeADifferentJob) {
   const auto source = Serve(ClassGraph(200, 50), "other_seeds");
   TrainOptions options = SmallRun();
   options.seeds.emplace().ids = Range(0, 40);
@@ -160,7 +160,7 @@ TEST(TrainerOptionsTest, OtherSeedsAreAnotherJob) {
   EXPECT_THAT(std::string(status.message()), HasSubstr(": seeds "));
 }
 
-TEST(TrainerOptionsTest, OtherTimesOrEndsAreOtherSeeds) {
+TEST(TrainerOptionsTest, DifferentTimesOrEndpointsMakeDifferentSeeds) {
   const auto resumed = [](const TestGraph& graph, TrainOptions options,
                           std::vector<int64_t> ExplicitSeeds::*column) {
     const auto source = Serve(graph, "other_column");
@@ -188,7 +188,7 @@ TEST(TrainerOptionsTest, RanksMustHaveTheSameSeeds) {
                 "the list of seeds of rank 1 differs from rank 0's");
 }
 
-TEST(TrainerOptionsTest, NamesTheSplitsThereAre) {
+TEST(TrainerOptionsTest, ListsTheAvailableSplits) {
   TestGraph graph = ClassGraph(100, 20);
   graph.splits[0].name = "fold0";
   const absl::Status status = CreateStatus(graph, SmallRun());
@@ -242,7 +242,7 @@ TEST(TrainerOptionsTest, NeedsLabels) {
   EXPECT_TRUE(CreateStatus(graph, options).ok());
 }
 
-TEST(TrainerOptionsTest, RefusesEvaluationThatCouldNotBe) {
+TEST(TrainerOptionsTest, RefusesImpossibleEvaluation) {
   TrainOptions options = GraphRun();
   options.evaluation.fanouts = {3};
   ExpectRefusal(CreateStatus(Collection(), options),
@@ -266,7 +266,7 @@ TEST(TrainerOptionsTest, RefusesEvaluationThatCouldNotBe) {
                 "eval_fanouts and method walk cannot be used together");
 }
 
-TEST(TrainerOptionsTest, RefusesPredictionThatCouldNotBe) {
+TEST(TrainerOptionsTest, RefusesImpossiblePrediction) {
   const TestGraph graph = ClassGraph(100, 20);
   const std::string file = (TestDirectory("could_not") / "rows.npy").string();
   TrainOptions options = SmallRun();

@@ -126,8 +126,9 @@ TEST(TrainerTest, ResumedRunReplaysTheLosses) {
   const auto source = Serve(ClassGraph(300, 100), "resume");
   TrainOptions options = NoisyRun();
   options.epochs = 3;
-  const auto calm = TrainRanks(2, source, options);
-  ASSERT_EQ(calm.size(), 3u * 5);  // 100 seeds: 7 batches, 4 steps, an epoch
+  const auto baseline = TrainRanks(2, source, options);
+  // Per epoch: 4 steps for the 7 batches of 100 seeds, and the epoch's end.
+  ASSERT_EQ(baseline.size(), 3u * 5);
 
   // The first attempt dies in the last step of epoch 1; its checkpoint is from
   // the step before.
@@ -145,7 +146,7 @@ TEST(TrainerTest, ResumedRunReplaysTheLosses) {
   });
   options.resume = true;
   const auto resumed = TrainRanks(2, source, options);
-  const std::vector<double> all = Losses(calm);
+  const std::vector<double> all = Losses(baseline);
   ASSERT_EQ(resumed.size(), 2u + 5);  // a step and the epoch, and epoch 2
   EXPECT_EQ(Losses(resumed), (std::vector<double>(all.end() - 7, all.end())));
 }
@@ -163,11 +164,11 @@ TEST(TrainerTest, CheckpointsDoNotChangeLosses) {
   const auto source = Serve(ClassGraph(200, 17), "no_change");
   for (const int world : {1, 2}) {
     for (TrainOptions options : {NoisyRun(), OneRowRun()}) {
-      const std::vector<double> calm =
+      const std::vector<double> baseline =
           Losses(TrainRanks(world, source, options));
       options.checkpoint = (TestDirectory("no_change_c") / "run").string();
       options.checkpoint_every = 1;
-      EXPECT_EQ(Losses(TrainRanks(world, source, options)), calm) << world;
+      EXPECT_EQ(Losses(TrainRanks(world, source, options)), baseline) << world;
     }
   }
 }
@@ -178,7 +179,7 @@ TEST(TrainerTest, ResumesWithEachRanksStatistics) {
   const auto source = Serve(ClassGraph(200, 17), "rank_buffers");
   TrainOptions options = OneRowRun();
   options.epochs = 1;
-  const std::vector<double> calm = Losses(TrainRanks(2, source, options));
+  const std::vector<double> baseline = Losses(TrainRanks(2, source, options));
   for (const uint32_t dies_at : {2u, 4u}) {
     options.resume = false;
     options.checkpoint = (TestDirectory("rank_buffers_c") / "run").string();
@@ -191,9 +192,9 @@ TEST(TrainerTest, ResumesWithEachRanksStatistics) {
     });
     options.resume = true;
     const std::vector<double> rest = Losses(TrainRanks(2, source, options));
-    ASSERT_EQ(rest.size(), calm.size() - dies_at / 2);
-    EXPECT_EQ(rest,
-              (std::vector<double>(calm.begin() + dies_at / 2, calm.end())));
+    ASSERT_EQ(rest.size(), baseline.size() - dies_at / 2);
+    EXPECT_EQ(rest, (std::vector<double>(baseline.begin() + dies_at / 2,
+                                         baseline.end())));
   }
 }
 
@@ -238,7 +239,8 @@ TEST(TrainerTest, ErrorOfTheLastWriteFailsTheRun) {
   });
 }
 
-// For each line "attempt start batch"; without the batch if an attempt starts.
+// One "attempt start batch" per line; lines that start an attempt have no
+// batch.
 std::vector<std::string> ConsumedLines(const std::string& path) {
   std::vector<std::string> lines;
   std::ifstream log(path);
@@ -255,7 +257,7 @@ std::vector<std::string> ConsumedLines(const std::string& path) {
 
 // Attempts that end before their first checkpoint have numbers too, and a
 // resume never empties the log.
-TEST(TrainerTest, EveryAttemptHasItsNumber) {
+TEST(TrainerTest, EveryAttemptIsNumbered) {
   const auto source = Serve(ClassGraph(200, 64), "attempts");
   TrainOptions options = SmallRun();
   options.epochs = 1;
@@ -285,7 +287,7 @@ TEST(TrainerTest, EveryAttemptHasItsNumber) {
 
 // One rank leaves three batches, too few for four ranks; the lines of the
 // second attempt are void nevertheless.
-TEST(TrainerTest, AttemptsWithoutAStepLeaveTheirLine) {
+TEST(TrainerTest, AttemptsWithoutAStepStillWriteTheirLine) {
   const auto source = Serve(ClassGraph(300, 100), "no_step");
   TrainOptions options = SmallRun();
   options.job.drop_last = true;  // 6 batches
@@ -346,7 +348,7 @@ TEST(TrainerTest, BestModelOfALostAttemptIsNotKept) {
 TEST(TrainerTest, DropLastResumesInALargerWorld) {
   const auto source = Serve(ClassGraph(300, 100), "drop_last");
   TrainOptions options = SmallRun();
-  options.job.drop_last = true;  // 6 batches an epoch
+  options.job.drop_last = true;  // 6 batches per epoch
   options.epochs = 3;
   const auto directory = TestDirectory("drop_last_out");
   options.consumed_log = (directory / "consumed").string();
@@ -400,7 +402,7 @@ TEST(TrainerTest, SaysWhereItResumes) {
                                       ", starting at the beginning"));
 }
 
-TEST(TrainerTest, ResumesWithAddedSplitsButNotWithOtherOnes) {
+TEST(TrainerTest, ResumesWithAddedSplitsButNotWithChangedOnes) {
   const TestGraph graph = ClassGraph(200, 100);
   TrainOptions options = SmallRun();
   options.epochs = 1;
@@ -428,7 +430,7 @@ TEST(TrainerTest, ResumesWithAddedSplitsButNotWithOtherOnes) {
   EXPECT_EQ(resumed.back().epoch, 1u);
 }
 
-TEST(TrainerTest, RefusesRanksOfDifferentSplits) {
+TEST(TrainerTest, RefusesRanksWithDifferentSplits) {
   const TestGraph graph = ClassGraph(200, 100);
   TestGraph changed = graph;
   changed.splits[0].ids.back() = 199;
@@ -457,7 +459,7 @@ TEST(TrainerTest, RefusesADamagedCheckpoint) {
                   HasSubstr((folder / "last.pt").string()));
     });
   };
-  std::ofstream(folder / "last.pt").flush();  // empty, but there
+  std::ofstream(folder / "last.pt").flush();  // empty, but present
   refuses();
   std::filesystem::remove(folder / "last.pt");
   TrainRanks(1, source, options);
@@ -470,7 +472,7 @@ TEST(TrainerTest, RefusesADamagedCheckpoint) {
   refuses();
 }
 
-TEST(TrainerTest, RefusesRanksOfDifferentStores) {
+TEST(TrainerTest, RefusesRanksWithDifferentStores) {
   const auto source = Serve(ClassGraph(200, 100), "ranks_store");
   const auto other = Serve(ClassGraph(300, 100), "ranks_other");
   const absl::Status status =
@@ -570,7 +572,7 @@ TEST(TrainerTest, PredictsEveryNodeInOriginalOrder) {
   for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-5);
 }
 
-TEST(TrainerTest, StopsWhenPatienceIsOver) {
+TEST(TrainerTest, StopsWhenPatienceIsExhausted) {
   const auto source = Serve(ClassGraph(200, 50), "patience");
   TrainOptions options = SmallRun();
   options.optimizer.lr = 1e-12;  // valid never changes

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DGL's tutorial of graph classification, number by number: its model with its
-initial weights (--init), its splits and its order of graphs (--order).
+"""DGL's tutorial on graph classification, reproduced number by number: its
+model with its initial weights (--init), its splits and its order of graphs
+(--order).
 
 The first loss equals that of the model reimplemented in NumPy. On IMDB-BINARY
 (--imdb, in MILLRACE_DATA; skipped (77) without it) it is also DGL's, 112.7843,
@@ -86,7 +87,7 @@ def train(flags, data, directory):
 
 
 def near(got, want, tolerance):
-    print(f"{got:.6f}, wanted {want:.6f} within {tolerance}")
+    print(f"{got:.6f}, expected {want:.6f} +- {tolerance}")
     return abs(got - want) <= tolerance
 
 

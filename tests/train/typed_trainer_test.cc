@@ -94,20 +94,20 @@ INSTANTIATE_TEST_SUITE_P(Models, TypedTrainerTest,
                            return std::string(InfoOf(info.param).name);
                          });
 
-TEST(TypedTrainerTest, CheckpointHoldsEmbeddingsAndGoesOn) {
+TEST(TypedTrainerTest, CheckpointHoldsEmbeddingsAndContinues) {
   const auto source = Serve(PaperGraph(120, 60), "typed_checkpoint");
   TrainOptions options = TypedRun(ModelKind::kRgcn);
   options.epochs = 4;
-  const std::vector<double> calm = Losses(TrainRanks(2, source, options));
+  const std::vector<double> baseline = Losses(TrainRanks(2, source, options));
   options.checkpoint = (TestDirectory("typed_run") / "run").string();
   options.epochs = 2;
   TrainRanks(2, source, options);
   options.epochs = 4;
   options.resume = true;
   const std::vector<double> resumed = Losses(TrainRanks(2, source, options));
-  ASSERT_LT(resumed.size(), calm.size());
-  EXPECT_EQ(resumed,
-            std::vector<double>(calm.end() - resumed.size(), calm.end()));
+  ASSERT_LT(resumed.size(), baseline.size());
+  EXPECT_EQ(resumed, std::vector<double>(baseline.end() - resumed.size(),
+                                         baseline.end()));
   const std::string path = options.checkpoint + "/last.pt";
   const std::string bytes = ReadFile(path, 1 << 20).value();
   const Checkpoint saved =

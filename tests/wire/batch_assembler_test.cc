@@ -208,7 +208,7 @@ TEST_P(BatchAssemblerTest, TakesExplicitSeedsFromTheRequest) {
                          request_.explicit_seeds->ids.begin()));
 }
 
-TEST_P(BatchAssemblerTest, RefusesAnswersToOtherQuestions) {
+TEST_P(BatchAssemblerTest, RefusesAnswersToOtherRequests) {
   const Sent sent = Send(0);
   request_.columns.edge_ids = false;
   EXPECT_TRUE(absl::IsInvalidArgument(
@@ -385,7 +385,7 @@ TEST_P(BatchAssemblerTest, RefusesNumbersOutOfTheirRanges) {
 }
 
 // The job's seeds are papers; their neighbours are found in the first hop.
-TEST_P(BatchAssemblerTest, NodesOfOtherTypesAreNoSeeds) {
+TEST_P(BatchAssemblerTest, NodesOfOtherTypesAreNotSeeds) {
   const Sent good = Send(0);
   int others = 0;
   for (const ArrayInfo& info : good.layout.arrays) {
@@ -404,14 +404,14 @@ TEST_P(BatchAssemblerTest, NodesOfOtherTypesAreNoSeeds) {
   EXPECT_EQ(others, 1);
 }
 
-TEST_P(BatchAssemblerTest, RefusesSeedsOfOtherTypesThanTheJobs) {
+TEST_P(BatchAssemblerTest, RefusesSeedsWhoseTypeIsNotTheJobs) {
   const TypeIndex other = 1 - batch_.seed_type;
   Sent sent = Send(0);
   for (const ArrayInfo& info : sent.layout.arrays) {
     if (info.kind != ArrayKind::kHopOffsets || info.index != other) continue;
     const uint32_t count = batch_.nodes[other].count();
     ASSERT_GT(count, 0u);
-    // The array looks as if all had been there from the start.
+    // The array looks as if all rows had been present from the start.
     for (int64_t i = 1; i < info.shape[0]; ++i) {
       std::memcpy(sent.bytes.data() + info.offset + i * sizeof count, &count,
                   sizeof count);
@@ -427,7 +427,7 @@ TEST_P(BatchAssemblerTest, RefusesMoreBytesThanAnnounced) {
 }
 
 // They are refused before memory is allocated for them.
-TEST_P(BatchAssemblerTest, RefusesMoreNodesOrSeedsThanThereCanBe) {
+TEST_P(BatchAssemblerTest, RefusesImpossibleCounts) {
   const Sent sent = Send(0);
   for (const ArrayKind kind : {ArrayKind::kNodeId, ArrayKind::kSeedToLocal}) {
     StreamLayout layout = sent.layout;
@@ -456,7 +456,7 @@ TEST_P(BatchAssemblerTest, RefusesMoreThanTheLimit) {
       BatchAssembler::Create(asked, sent.layout).status()));
 }
 
-TEST_P(BatchAssemblerTest, RefusesMoreThanThereIsMemory) {
+TEST_P(BatchAssemblerTest, RefusesMoreThanTheAvailableMemory) {
   Sent sent = Send(0);
   sent.layout.total_bytes = uint64_t{1} << 60;
   AssemblerRequest asked = Asked(0);

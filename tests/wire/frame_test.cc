@@ -143,7 +143,7 @@ TEST(FrameTest, RefusesHeadersAboveTheLimit) {
   }
 }
 
-TEST(FrameTest, RefusesStreamsThatNoSchemaGives) {
+TEST(FrameTest, RefusesStreamsThatMatchNoSchema) {
   using Edit = std::function<void(v1::Stream&, bool beyond)>;
   const std::vector<Edit> edits = {
       [](v1::Stream& s, bool beyond) { s.set_hops((1 << 16) + beyond); },

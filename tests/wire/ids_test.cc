@@ -41,7 +41,7 @@ TEST(WireIdsTest, AreInTheirRange) {
   }
 }
 
-TEST(WireIdsTest, AreWhole) {
+TEST(WireIdsTest, AreNotCutOff) {
   std::string bytes = Written({1, 2}, DType::kUint32);
   bytes.pop_back();
   EXPECT_TRUE(absl::IsInvalidArgument(

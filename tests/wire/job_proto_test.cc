@@ -46,7 +46,7 @@ JobSpec ExampleJob() {
   return spec;
 }
 
-TEST(JobProtoTest, JobsComeBackAsTheyWere) {
+TEST(JobProtoTest, JobsRoundTrip) {
   for (const JobSpec& spec : {JobSpec(), ExampleJob()}) {
     v1::Job proto;
     JobToProto(spec, proto);
@@ -71,7 +71,7 @@ TEST(JobProtoTest, TheTableHasEveryField) {
 }
 
 // The numbers of words are those of the enumerators.
-TEST(JobProtoTest, WordsAreThoseOfTheMessage) {
+TEST(JobProtoTest, EnumNamesMatchTheMessage) {
   const google::protobuf::Descriptor* job = v1::Job::descriptor();
   for (const JobOption& option : JobOptions()) {
     const auto* field = std::get_if<WordField>(&option.field);
@@ -89,7 +89,7 @@ TEST(JobProtoTest, WordsAreThoseOfTheMessage) {
   }
 }
 
-// A field that came later is not there for those who do not use it.
+// A field added later is absent from requests that do not use it.
 TEST(JobProtoTest, LaterFieldsAreAbsentByDefault) {
   v1::Job proto;
   JobToProto(JobSpec(), proto);
@@ -128,7 +128,7 @@ TEST(JobProtoTest, RefusesARelationNamedTwice) {
   EXPECT_TRUE(absl::IsInvalidArgument(JobFromProto(job).status()));
 }
 
-TEST(JobProtoTest, ColumnsComeBackAsTheyWere) {
+TEST(JobProtoTest, ColumnsRoundTrip) {
   Columns columns;
   columns.features = false;
   columns.original_ids = columns.edge_ids = columns.degrees = true;

@@ -21,7 +21,7 @@ class ManifestProtoTest : public ::testing::Test {
   v1::DescribeReply proto_;
 };
 
-TEST_F(ManifestProtoTest, ManifestsComeBackAsTheyWere) {
+TEST_F(ManifestProtoTest, ManifestsRoundTrip) {
   const auto back = ManifestFromProto(proto_);
   ASSERT_TRUE(back.ok()) << back.status();
   EXPECT_EQ(back->schema, manifest_.schema);

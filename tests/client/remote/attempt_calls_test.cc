@@ -16,7 +16,7 @@ namespace {
 
 using testing::FakeCall;
 
-// Reports the end of a FakeCall to whom it may concern.
+// Reports the end of a FakeCall to its observers.
 class DoneObserver final : public CallObserver {
  public:
   explicit DoneObserver(CallDone done) : done_(std::move(done)) {}
@@ -126,7 +126,7 @@ TEST_F(AttemptCallsTest, ACallThatDoesNotStartIsAFailure) {
   EXPECT_EQ(result_, lost_);
 }
 
-TEST_F(AttemptCallsTest, CancelEndsCallsOfBeforeAndAfter) {
+TEST_F(AttemptCallsTest, CancelEndsEarlierAndLaterCalls) {
   const auto first = Add();
   calls_->Cancel();
   EXPECT_TRUE(first->cancelled());
@@ -142,8 +142,8 @@ TEST_F(AttemptCallsTest, CancelAfterTheEndDoesNothing) {
   EXPECT_EQ(ends_, 1);
 }
 
-// The calls hold what receives their messages, which may be much.
-TEST_F(AttemptCallsTest, LetsGoOfItsCallsBeforeItEnds) {
+// The calls hold their receivers, which may be large.
+TEST_F(AttemptCallsTest, ReleasesItsCallsBeforeItEnds) {
   std::weak_ptr<FakeCall> call;
   bool gone = false;
   const auto calls = std::make_shared<AttemptCalls>(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What batches are like, and which bytes they cost, with a feature cache.
+// Batches, and the bytes they cost, with a feature cache.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -162,7 +162,7 @@ TEST_F(CachedBatchesTest, OneSourceServesSeveralWireTypes) {
   }
 }
 
-TEST_F(CachedBatchesTest, WholeCacheLeavesNoFeatureToSend) {
+TEST_F(CachedBatchesTest, AFullCacheLeavesNoFeaturesToSend) {
   const auto plain = Connect(0);
   uint64_t features = 0;
   for (const Batch& batch : Epoch(*plain)) features += FeatureBytes(batch);
@@ -180,7 +180,7 @@ TEST_F(CachedBatchesTest, WholeCacheLeavesNoFeatureToSend) {
   EXPECT_EQ(before - rest, held);
 }
 
-TEST_F(CachedBatchesTest, HottestShareSavesMoreThanItsShare) {
+TEST_F(CachedBatchesTest, CachingTheHottestRowsSavesMoreThanTheirShare) {
   const auto plain = Connect(0);
   uint64_t features = 0;
   for (const Batch& batch : Epoch(*plain)) features += FeatureBytes(batch);
@@ -241,7 +241,7 @@ TEST_F(CachedBatchesTest, LostPartitionIsNamedAndClosingEndsTheWait) {
 }
 
 // Rows that have arrived are kept, however often the lost partition is asked.
-TEST_F(CachedBatchesTest, RowsThatCameAreNotAskedForAgain) {
+TEST_F(CachedBatchesTest, ReceivedRowsAreNotRequestedAgain) {
   const auto source = Connect(1, absl::Milliseconds(500));
   const ResolvedJob job = Resolved(source->manifest());
   fleet_->StopServer(1);

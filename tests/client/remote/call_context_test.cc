@@ -14,7 +14,7 @@
 namespace millrace {
 namespace {
 
-// A fleet that nobody asks, whose partitions are waited for for 20 s.
+// An unused fleet with a partition wait of 20 s.
 class CallContextTest : public ::testing::Test {
  protected:
   CallContextTest() {
@@ -37,7 +37,7 @@ class CallContextTest : public ::testing::Test {
   std::atomic<uint64_t> received_ = 0;
 };
 
-TEST_F(CallContextTest, CallsMayTakeWhatTheirPartitionsWaitAllows) {
+TEST_F(CallContextTest, CallTimeoutsFollowThePartitionWait) {
   const SteadyTime now = timer_.Now();
   retry_.NoteWait(4, now - absl::Seconds(13));
   const CallContext context = Context(absl::Minutes(1));
@@ -73,7 +73,7 @@ TEST_F(CallContextTest, FramesAreAnswersAndTheirPayloadsAreCounted) {
   EXPECT_EQ(received_, 600u);
 }
 
-TEST_F(CallContextTest, BreachesOfTheProtocolNameTheServer) {
+TEST_F(CallContextTest, ProtocolViolationsNameTheServer) {
   FleetMember member;
   member.address = "here:7001";
   EXPECT_EQ(ProtocolError(member, absl::InvalidArgumentError("no frame")),

@@ -40,7 +40,7 @@ class CallFailureTest : public ::testing::Test {
     }
   }
 
-  // `status` as a home sends it that has waited for another owner.
+  // `status` as sent by a home that has waited for another owner.
   static absl::Status OfAnother(const absl::Status& status) {
     return WithErrorInfo(status, {.partition = kOther});
   }
@@ -93,12 +93,12 @@ TEST_F(CallFailureTest, AnotherPartitionsServerThatIsBusyIsNotLost) {
   Expect(failure, Kind::kTransient, kOther, busy);
 }
 
-TEST_F(CallFailureTest, DamageElsewhereIsRetriedWhereAReplicaIsSound) {
+TEST_F(CallFailureTest, DamageElsewhereIsRetriedIfAReplicaIsIntact) {
   Expect(Classify(OfAnother(absl::DataLossError("torn file"))),
          Kind::kOtherLost, kOther, absl::UnavailableError("torn file"));
 }
 
-TEST_F(CallFailureTest, DamageElsewhereIsFinalWithoutASoundReplica) {
+TEST_F(CallFailureTest, DamageElsewhereIsFinalWithoutAnIntactReplica) {
   replicas_.Stop(0);
   replicas_.Suspect(*replicas_.member(0));
   const absl::Status status = OfAnother(absl::DataLossError("torn file"));
@@ -135,8 +135,8 @@ TEST_F(CallFailureTest, AWrongRequestIsFinal) {
   Expect(Classify(status), Kind::kFinal, kAsked, status);
 }
 
-// A fleet of one stopped server, which the client believes ready, and what a
-// fetch from it has learned.
+// A fleet of one stopped server, which the client believes ready, and the state
+// of a fetch from it.
 class NoteEndTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -149,7 +149,7 @@ class NoteEndTest : public ::testing::Test {
     const auto member = fleet_->Pick(0, SteadyNow() + absl::Minutes(1));
     ASSERT_TRUE(member.ok()) << member.status();
     member_ = *member;
-    servers_.StopServer(0);  // so that it answers no more
+    servers_.StopServer(0);  // so that it no longer answers
   }
   void TearDown() override { member_ = nullptr; }
 
@@ -171,8 +171,8 @@ class NoteEndTest : public ::testing::Test {
   bool IsReady() const {
     return fleet_->Members().at(0).state == FleetMemberInfo::State::kReady;
   }
-  // What is left of the wait for a partition, of 20 s; three quarters of it if
-  // it is not waited for.
+  // The remaining wait for a partition, out of 20 s; three quarters of that if
+  // nothing waits for it yet.
   absl::Duration Left(int partition) const {
     return retry_.MaxSilenceOf(partition, timer_.Now());
   }
@@ -187,7 +187,7 @@ class NoteEndTest : public ::testing::Test {
   std::atomic<uint64_t> received_ = 0;
 };
 
-TEST_F(NoteEndTest, SuccessIsNoNews) {
+TEST_F(NoteEndTest, SuccessChangesNothing) {
   EXPECT_EQ(End(absl::OkStatus()), absl::OkStatus());
   EXPECT_TRUE(IsReady());
   EXPECT_EQ(Left(0), absl::Seconds(15));
@@ -200,7 +200,7 @@ TEST_F(NoteEndTest, TheFleetHearsOfFailuresOfTheServer) {
   EXPECT_EQ(Left(0), absl::Seconds(15));
 }
 
-// A home that has waited for another owner is sound itself.
+// A home that has waited for another owner is healthy itself.
 TEST_F(NoteEndTest, TheWaitForAnotherOwnerBeganWithTheCall) {
   const absl::Status gone =
       WithErrorInfo(absl::UnavailableError("gone"), {.partition = kOther});
@@ -210,7 +210,7 @@ TEST_F(NoteEndTest, TheWaitForAnotherOwnerBeganWithTheCall) {
   EXPECT_EQ(Left(0), absl::Seconds(15));
 }
 
-TEST_F(NoteEndTest, ATimeoutWasASilenceFromTheStart) {
+TEST_F(NoteEndTest, ATimeoutCountsAsSilenceFromTheStart) {
   EXPECT_TRUE(absl::IsUnavailable(End(absl::DeadlineExceededError("late"))));
   EXPECT_FALSE(IsReady());
   EXPECT_EQ(Left(0), absl::Seconds(17));
@@ -226,7 +226,7 @@ TEST_F(NoteEndTest, AServerThatRefusesIsNotAskedAgain) {
   EXPECT_EQ(Left(0), absl::Seconds(15));
 }
 
-TEST_F(NoteEndTest, AWrongRequestIsNobodysFault) {
+TEST_F(NoteEndTest, AnInvalidRequestIsNotBlamedOnTheServer) {
   const absl::Status wrong = absl::InvalidArgumentError("no such column");
   EXPECT_EQ(End(wrong), wrong);
   EXPECT_TRUE(IsReady());

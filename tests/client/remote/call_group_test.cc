@@ -80,8 +80,8 @@ TEST_F(CallGroupTest, OnlyAFewCallsRunAtATime) {
   EXPECT_EQ(most, CallGroup::kMaxRunning);
 }
 
-// A call may hold much.
-TEST_F(CallGroupTest, LetsGoOfCallsThatHaveEnded) {
+// A call may hold a lot of memory.
+TEST_F(CallGroupTest, ReleasesFinishedCalls) {
   CallGroup group(closing_);
   std::weak_ptr<EndableCall> first;
   group.Add([&](CallDone done) {
@@ -96,7 +96,7 @@ TEST_F(CallGroupTest, LetsGoOfCallsThatHaveEnded) {
   EXPECT_EQ(group.Wait(), absl::OkStatus());
 }
 
-TEST_F(CallGroupTest, TheFirstFailureIsToldUnlessALaterOneIsFinal) {
+TEST_F(CallGroupTest, ReportsTheFirstFailureUnlessALaterOneIsFinal) {
   CallGroup retryable(closing_);
   AddEnded(retryable, absl::UnavailableError("the first"));
   AddEnded(retryable, absl::UnavailableError("the second"));
@@ -124,7 +124,7 @@ TEST_F(CallGroupTest, SaysWhichCallsSucceeded) {
   EXPECT_FALSE(group.succeeded(3));
 }
 
-TEST_F(CallGroupTest, FailureThatIsFinalIsToldAndStartsNoMore) {
+TEST_F(CallGroupTest, AFinalFailureIsReportedAndStopsFurtherCalls) {
   CallGroup group(closing_);
   AddEnded(group, absl::UnavailableError("later perhaps"));
   AddEnded(group, absl::DataLossError("never"));
@@ -136,7 +136,7 @@ TEST_F(CallGroupTest, FailureThatIsFinalIsToldAndStartsNoMore) {
   EXPECT_FALSE(group.succeeded(2));
 }
 
-TEST_F(CallGroupTest, ClosingCancelsWhatRunsAndStartsNoMore) {
+TEST_F(CallGroupTest, CloseCancelsRunningCallsAndStartsNoMore) {
   CallGroup group(closing_);
   int started = 0;
   const auto start = [&](CallDone done) {

@@ -33,7 +33,7 @@ class DamagedReplicasTest : public ::testing::Test {
  protected:
   DamagedReplicasTest() : directory_(testing::TestDirectory("damaged")) {
     EXPECT_TRUE(
-        testing::WriteGraph(testing::SmallGraph(), 2, directory_ / "sound")
+        testing::WriteGraph(testing::SmallGraph(), 2, directory_ / "intact")
             .ok());
     std::ofstream(directory_ / "servers") << "# nobody yet\n";
   }
@@ -44,7 +44,7 @@ class DamagedReplicasTest : public ::testing::Test {
                        const std::string& peers = "servers") {
     const fs::path path = directory_ / copy;
     if (!fs::exists(path)) {
-      fs::copy(directory_ / "sound", path, fs::copy_options::recursive);
+      fs::copy(directory_ / "intact", path, fs::copy_options::recursive);
     }
     ServerOptions options;
     if (!peers.empty()) options.peers = "@" + (directory_ / peers).string();
@@ -70,33 +70,33 @@ class DamagedReplicasTest : public ::testing::Test {
     file << std::string(content.size() - data, '\xff');
   }
 
-  // Fetches the batches of an epoch and compares each with that of a sound
+  // Fetches the batches of an epoch and compares each with that of an intact
   // store.
   absl::Status FetchAll() const {
     JobSpec spec;
     spec.fanouts = {-1, -1};
     spec.batch_size = 1;
     return testing::FetchAndCompare("@" + (directory_ / "servers").string(),
-                                    directory_ / "sound", spec, {0, 1, 2, 3});
+                                    directory_ / "intact", spec, {0, 1, 2, 3});
   }
 
   const fs::path directory_;
   std::vector<std::unique_ptr<SamplerServer>> servers_;
 };
 
-TEST_F(DamagedReplicasTest, OneIsLeft) {
+TEST_F(DamagedReplicasTest, ADamagedOneIsAbandoned) {
   Serve("a", {0});
   Serve("b", {0});
-  Serve("sound", {1});
+  Serve("intact", {1});
   Damage("a", 0);
   EXPECT_EQ(FetchAll(), absl::OkStatus());
   EXPECT_EQ(FetchAll(), absl::OkStatus());
 }
 
-TEST_F(DamagedReplicasTest, AllEndTheRunAtOnceAndAreNamed) {
+TEST_F(DamagedReplicasTest, IfAllAreDamagedTheRunEndsAtOnceAndNamesThem) {
   const std::string a = Serve("a", {0}).address();
   const std::string b = Serve("b", {0}).address();
-  Serve("sound", {1});
+  Serve("intact", {1});
   Damage("a", 0);
   Damage("b", 0);
   const absl::Status status = FetchAll();
@@ -127,15 +127,15 @@ TEST_F(DamagedReplicasTest, FilesAreNamedByTheirPathsInsideTheStore) {
 }
 
 // The server then asks another one for a partition that it has itself.
-TEST_F(DamagedReplicasTest, OneServesItsOtherPartitions) {
+TEST_F(DamagedReplicasTest, ADamagedOneServesItsOtherPartitions) {
   Serve("a", {0, 1});
   Serve("b", {1});
   Damage("a", 1);
   EXPECT_EQ(FetchAll(), absl::OkStatus());
 }
 
-// The client knows a sound replica before the home does.
-TEST_F(DamagedReplicasTest, OneIsNotTheLastForAHomeThatKnowsNoOther) {
+// The client knows of an intact replica before the home does.
+TEST_F(DamagedReplicasTest, ADamagedOneIsNotFinalIfOnlyTheClientKnowsAnother) {
   const fs::path peers = directory_ / "peers";
   std::ofstream(peers) << "# nobody yet\n";
   SamplerServer& home = Serve("a", {0, 1}, "peers");
@@ -155,7 +155,7 @@ TEST_F(DamagedReplicasTest, OneIsNotTheLastForAHomeThatKnowsNoOther) {
   EXPECT_EQ(status, absl::OkStatus());
 }
 
-TEST_F(DamagedReplicasTest, OneWithoutPeersIsLeftForAnother) {
+TEST_F(DamagedReplicasTest, ADamagedOneWithoutPeersIsAbandoned) {
   Serve("a", {0, 1}, /*peers=*/"");
   Serve("b", {0, 1}, /*peers=*/"");
   Damage("a", 1);

@@ -57,7 +57,7 @@ Manifest CitationManifest() {
   return manifest;
 }
 
-// A job whose batches have papers and all that edges lead from.
+// A job whose batches have papers and all types that edges start from.
 ResolvedJob WideJob() {
   ResolvedJob job;
   job.seed_type = kPaper;
@@ -72,7 +72,7 @@ ResolvedJob PaperJob() {
   return job;
 }
 
-// What all bytes of a row are; never 0.
+// The value of every byte of a row; never 0.
 int RowByte(TypeIndex type, uint64_t id, DType dtype) {
   return 1 +
          static_cast<int>((31 * type + 7 * id + static_cast<int>(dtype)) % 250);
@@ -116,7 +116,7 @@ class FakeRows {
         const uint64_t id = request.ids[i];
         EXPECT_EQ(book.Owner(id), request.partition);
         EXPECT_TRUE(delivered_.emplace(request.type, dtype, id).second)
-            << "row " << id << " was asked for twice";
+            << "row " << id << " was requested twice";
         const size_t bytes = request.target.row_bytes();
         std::memset(request.target.mutable_data() + request.rows[i] * bytes,
                     RowByte(request.type, id, dtype), bytes);
@@ -162,7 +162,7 @@ class FeatureCacheTest : public ::testing::Test {
     return id < book.begin(owner) + HalfOf(type, owner);
   }
 
-  // The rows that are held of a type.
+  // The cached rows of a type.
   std::set<FakeRows::Row> HeldRows(TypeIndex type, DType dtype) const {
     std::set<FakeRows::Row> rows;
     for (uint64_t id = 0; id < manifest_.books[type].node_count(); ++id) {
@@ -172,7 +172,7 @@ class FeatureCacheTest : public ::testing::Test {
   }
 
   // Copies the rows of all nodes of a type, and returns how many are wrong:
-  // other than they were delivered, or written although they are not held.
+  // different from what was delivered, or written although not cached.
   int WrongRows(const CachedFeatures& features, TypeIndex type,
                 DType dtype) const {
     const uint64_t count = manifest_.books[type].node_count();
@@ -201,7 +201,8 @@ class FeatureCacheTest : public ::testing::Test {
   const Manifest manifest_ = CitationManifest();
 };
 
-TEST_F(FeatureCacheTest, HeadOfEachPartitionOfReachedTypesIsAskedForOnce) {
+TEST_F(FeatureCacheTest,
+       RequestsTheFirstRowsOfEachPartitionOfReachedTypesOnce) {
   FakeRows rows(manifest_);
   const auto cache = NewCache(rows);
   const FeaturesOr features = Get(*cache, WideJob());
@@ -281,7 +282,7 @@ TEST_F(FeatureCacheTest, FailedFetchIsTriedAgain) {
   EXPECT_TRUE(Get(*cache, WideJob()).ok());
 }
 
-TEST_F(FeatureCacheTest, MoreThanMemoryIsRefusedWithNumbers) {
+TEST_F(FeatureCacheTest, RefusesMoreThanTheMemoryAndNamesBothSizes) {
   constexpr uint64_t kNodes = uint64_t{1} << 40;
   Manifest manifest;
   manifest.schema.node_types = {{.name = "node",
@@ -349,8 +350,8 @@ std::vector<std::vector<Piece>> PiecesOf(const ColumnSpec& feature,
   return rounds;
 }
 
-// A call asks for at most 16 MiB of rows, here for two, and for the next ones
-// of each partition in the next round.
+// A call requests at most 16 MiB of rows (two here); the next rows of each
+// partition follow in the next round.
 TEST(FeaturePiecesTest, LargeRowsAreFetchedAFewAtATime) {
   const ColumnSpec eight_mebibytes = {DType::kFloat32, {2 << 20}};
   EXPECT_THAT(
@@ -374,8 +375,8 @@ TEST(FeaturePiecesTest, NoCallAsksForMoreThanAMillionRows) {
                   ElementsAre(Piece(0, kMost, 1))));
 }
 
-// While the rows of one job are fetched, 1024 others may wait, each for those
-// of other node types.
+// While the rows of one job are fetched, 1024 other jobs may wait, each for a
+// different set of node types.
 TEST(FeatureCacheQueueTest, OneJobTooManyIsRefused) {
   constexpr int kRelations = 11;
   constexpr uint32_t kWaiting = 1024;
@@ -431,7 +432,7 @@ class FeatureCacheThreadsTest : public FeatureCacheTest {
   }
 };
 
-TEST_F(FeatureCacheThreadsTest, AllWhoWaitForAFetchGetItsRows) {
+TEST_F(FeatureCacheThreadsTest, EveryWaiterGetsTheFetchedRows) {
   FakeRows rows(manifest_);
   Notification all_wait;
   rows.BeforeEach([&all_wait] {
@@ -460,8 +461,9 @@ TEST_F(FeatureCacheThreadsTest, RowsAreReadWhileOthersAreFetchedOrFail) {
   for (int round = 0; round < 20; ++round) {
     FakeRows rows(manifest_);
     int requests = 0;  // used by the cache's thread
-    // A status without a message is not counted. ThreadSanitizer does not see
-    // all the counting of others, part of which is in Debian's Abseil.
+    // A status without a message has no reference count. ThreadSanitizer cannot
+    // see all of the counting of others, part of which is inside Debian's
+    // Abseil.
     rows.BeforeEach([&requests] {
       return ++requests % 3 == 0 ? absl::UnavailableError("")
                                  : absl::OkStatus();
@@ -486,7 +488,7 @@ TEST_F(FeatureCacheThreadsTest, RowsAreReadWhileOthersAreFetchedOrFail) {
   }
 }
 
-TEST_F(FeatureCacheThreadsTest, ClosingAnswersAllWhoWaitOnce) {
+TEST_F(FeatureCacheThreadsTest, CloseAnswersEveryWaiterOnce) {
   for (int round = 0; round < 50; ++round) {
     FakeRows rows(manifest_);
     Notification closing;

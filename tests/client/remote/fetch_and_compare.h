@@ -20,7 +20,7 @@ namespace millrace::testing {
 
 // Fetches batches of epoch 0 of a job, with all features, from servers (a list
 // as for --servers), waiting for them indefinitely. Each batch must equal the
-// one made from the sound store at `path`. Returns the first error of a fetch.
+// one made from the intact store at `path`. Returns the first error of a fetch.
 inline absl::Status FetchAndCompare(const std::string& servers,
                                     const std::filesystem::path& path,
                                     const JobSpec& spec,

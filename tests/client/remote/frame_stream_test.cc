@@ -47,12 +47,13 @@ class StreamWatcher final : public FrameReceiver, public CallObserver {
     end_.Notify();
   }
 
-  // Call before the start: what becomes of messages, and of their frames.
+  // Call this before Start(). It sets what is done with messages and with
+  // frames.
   void Answer(absl::Status message, absl::Status frame) {
     accepts_ = std::move(message);
     verdict_ = std::move(frame);
   }
-  // The rest: once the stream has ended.
+  // Call these only after the stream has ended.
   const absl::Status& AwaitEnd() const {
     end_.WaitForNotification();
     return status_;
@@ -118,8 +119,8 @@ class FrameStreamTest : public ::testing::Test {
   std::shared_ptr<Call> call_;
 };
 
-// In addition to a mebibyte, which is also what a stream counts for while its
-// size is not known.
+// One mebibyte is added to the remaining bytes. A stream whose size is unknown
+// counts for just that mebibyte.
 TEST_F(FrameStreamTest, CountsForTheBytesThatAreStillToCome) {
   Notification release;
   Start([&release](StreamWriter& out) {

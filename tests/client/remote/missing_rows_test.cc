@@ -33,8 +33,7 @@ Manifest PaperManifest() {
   return manifest;
 }
 
-// Two seeds and their four neighbours; the seeds were expanded. Without
-// columns.
+// A batch without columns: two expanded seeds and their four neighbours.
 Batch CitationBatch(Direction direction) {
   Batch batch;
   batch.direction = direction;
@@ -76,7 +75,7 @@ class MissingRowsTest : public ::testing::Test {
   Batch batch_ = CitationBatch(Direction::kIn);
 };
 
-TEST_F(MissingRowsTest, OtherOwnersAreAskedForTheirRowsOfEachColumn) {
+TEST_F(MissingRowsTest, RequestsEachColumnsRowsFromTheirOwners) {
   columns_.feature_dtype = DType::kFloat16;
   papers().feature = Array::Allocate(DType::kFloat16, {6, 2});
   papers().label = Array::Allocate(DType::kInt64, {2});
@@ -108,7 +107,7 @@ TEST_F(MissingRowsTest, OtherOwnersAreAskedForTheirRowsOfEachColumn) {
   }
 }
 
-TEST_F(MissingRowsTest, LabelsOfAllNodesAreAskedForIfWanted) {
+TEST_F(MissingRowsTest, RequestsLabelsOfAllNodesOnDemand) {
   columns_.labels = LabelRows::kAll;
   papers().label = Array::Allocate(DType::kInt64, {6});
   const std::vector<RowRequest> requests = NodeRows();
@@ -129,7 +128,7 @@ TEST_F(MissingRowsTest, DegreesAreThoseOfTheDirection) {
 
 // The cache holds the first two rows of partition 1, and the first of partition
 // 2.
-TEST_F(MissingRowsTest, NobodyIsAskedForFeaturesThatTheCacheHolds) {
+TEST_F(MissingRowsTest, DoesNotRequestCachedFeatures) {
   papers().feature = Array::Allocate(DType::kFloat32, {6, 2});
   papers().original_id = Array::Allocate(DType::kInt64, {6});
   auto column = std::make_shared<CachedColumn>();
@@ -145,12 +144,12 @@ TEST_F(MissingRowsTest, NobodyIsAskedForFeaturesThatTheCacheHolds) {
   Expect(requests[3], 2, {45, 41}, {2, 4}, papers().original_id);
 }
 
-TEST_F(MissingRowsTest, NothingIsMissingOfColumnsThatTheBatchLacks) {
+TEST_F(MissingRowsTest, ColumnsThatTheBatchLacksHaveNoMissingRows) {
   EXPECT_THAT(NodeRows(), IsEmpty());
   EXPECT_THAT(EdgeRows(), IsEmpty());
 }
 
-TEST_F(MissingRowsTest, NothingIsMissingOfOnePartition) {
+TEST_F(MissingRowsTest, ASinglePartitionHasNoMissingRows) {
   papers().feature = Array::Allocate(DType::kFloat32, {6, 2});
   batch_.edges[0].feature = Array::Allocate(DType::kFloat32, {4, 1});
   manifest_.books = {PartitionBook({0, 60})};

@@ -80,11 +80,12 @@ TEST(RetryTest, WaitsAsLongAsTheServerAsksUnlessTheTimeIsUp) {
   EXPECT_EQ(*retry.After(later, kStart + absl::Seconds(20) - kRest), kRest);
 }
 
-TEST(RetryTest, PartitionsAreWaitedForIndependently) {
+TEST(RetryTest, EachPartitionHasItsOwnWait) {
   Retry retry(absl::Seconds(20));
   ASSERT_TRUE(retry.After(Lost(1), kStart).ok());
   ASSERT_TRUE(retry.After(Lost(2), kStart + absl::Seconds(10)).ok());
-  // Calls to anyone must end before the first of them is given up.
+  // Every call must end before the client gives up the first of these
+  // partitions.
   EXPECT_EQ(retry.TimeoutOf(absl::Minutes(1), kStart + absl::Seconds(12)),
             absl::Seconds(8));
   EXPECT_EQ(retry.MaxSilenceOf(1, kStart + absl::Seconds(12)),
@@ -106,7 +107,7 @@ TEST(RetryTest, FailuresThatNameNoPartitionShareAWait) {
   EXPECT_FALSE(ErrorInfoOf(end.status()).partition.has_value());
 }
 
-TEST(RetryTest, AnOverloadIsWaitedForTenMinutes) {
+TEST(RetryTest, WaitsTenMinutesForAnOverloadedServer) {
   Retry retry(absl::Seconds(20));
   const absl::Status busy =
       WithErrorInfo(absl::ResourceExhaustedError("too many batches"),
@@ -120,7 +121,8 @@ TEST(RetryTest, AnOverloadIsWaitedForTenMinutes) {
   EXPECT_EQ(ErrorInfoOf(end).partition, 3);
 }
 
-// A wait that is longer than what is left for a batch that breaks off counts.
+// A configured wait counts even if it exceeds the limit for a batch that keeps
+// breaking off.
 TEST(RetryTest, ALongWaitIsNotCutShort) {
   Retry retry(absl::Hours(1));
   ASSERT_TRUE(retry.After(Lost(1), kStart).ok());
@@ -154,7 +156,7 @@ TEST(RetryTest, OverloadDoesNotCountAsALostPartition) {
   EXPECT_EQ(ReasonOf(end.status()), "servers_overloaded");
 }
 
-TEST(RetryTest, AnAnswerStartsThePartitionsWaitAnew) {
+TEST(RetryTest, AnAnswerRestartsThePartitionsWait) {
   Retry retry(absl::Seconds(20));
   ASSERT_TRUE(retry.After(Lost(1), kStart).ok());
   retry.NoteAnswer(1, kStart + absl::Seconds(5));
@@ -162,7 +164,7 @@ TEST(RetryTest, AnAnswerStartsThePartitionsWaitAnew) {
   EXPECT_FALSE(retry.After(Lost(1), kStart + absl::Seconds(45)).ok());
 }
 
-TEST(RetryTest, AnswersOfOthersDoNotProlongTheWait) {
+TEST(RetryTest, AnswersOfOtherPartitionsDoNotExtendTheWait) {
   Retry retry(absl::Seconds(20));
   ASSERT_TRUE(retry.After(Lost(1), kStart).ok());
   retry.NoteAnswer(0, kStart + absl::Seconds(5));
@@ -189,7 +191,7 @@ TEST(RetryTest, SilenceCountsFromTheStartOfTheCall) {
 }
 
 // A home server that waits for an owner reports it after a while.
-TEST(RetryTest, WaitsOfOthersCountFromTheStartOfTheirCalls) {
+TEST(RetryTest, AHomesWaitCountsFromTheStartOfItsCall) {
   Retry retry(absl::Seconds(10));
   retry.NoteWait(1, kStart);
   EXPECT_TRUE(retry.After(Lost(1), kStart + absl::Seconds(2)).ok());
@@ -245,7 +247,7 @@ TEST(RetryTest, CallsThatWereCutShortGetAllTheirTime) {
   EXPECT_EQ(retry.MaxSilenceOf(1, now), absl::Seconds(9));
 }
 
-TEST(RetryTest, AnswersOfBeforeTheCallWereNotCutShort) {
+TEST(RetryTest, AnswersBeforeTheCallDoNotCountAsCutShort) {
   Retry retry(absl::Seconds(10));
   retry.NoteAnswer(1, kStart);
   retry.NoteSilence(1, kStart);

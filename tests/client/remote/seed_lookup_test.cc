@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kMostSeeds = 1048576;  // of one batch
 
-// Seeds of a graph none of whose servers is there: a lookup that is allowed is
+// Seeds of a graph without running servers: a valid lookup fails with
 // UNAVAILABLE.
 class SeedLookupTest : public ::testing::Test {
  protected:
@@ -71,7 +71,7 @@ TEST_F(SeedLookupTest, RefusesOneNegativeTooMany) {
 }
 
 // Each end of an edge has ids of its own type's width. The lookup makes room
-// for the sources before it finds that nobody is there.
+// for the sources before it finds that no server is running.
 TEST_F(SeedLookupTest, SendsIdsInTheWidthOfTheirType) {
   constexpr int64_t kMany = int64_t{1} << 32;
   manifest_.schema.node_types = {{.name = "wide", .count = kMany},
@@ -94,7 +94,7 @@ TEST_F(SeedLookupTest, SendsIdsInTheWidthOfTheirType) {
 }
 
 // Each column is checked; the last node is 7.
-TEST_F(SeedLookupTest, RefusesNodesThatAreNot) {
+TEST_F(SeedLookupTest, RefusesNodesThatDoNotExist) {
   job_.spec.seed_kind = SeedKind::kEdge;
   job_.seed_relation = 0;
   list_.ids = list_.dst = list_.negatives = {7};

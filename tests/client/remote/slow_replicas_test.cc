@@ -127,7 +127,7 @@ TEST_F(ReplicasTest, HangingCallIsSentToAnotherServer) {
 // asked.
 TEST_F(ReplicasTest, ServerThatHasMovedIsAskedAgain) {
   testing::FleetHarness servers(testing::SmallGraph(), 1);
-  std::unique_ptr<ScriptedSampler> moved, sound;
+  std::unique_ptr<ScriptedSampler> moved, healthy;
   std::atomic<int> refusals = 0;
   moved = std::make_unique<ScriptedSampler>(
       servers.Stub(0), [&](int, const v1::SampleRequest& request, Writer& out) {
@@ -137,11 +137,11 @@ TEST_F(ReplicasTest, ServerThatHasMovedIsAskedAgain) {
             absl::FailedPreconditionError("this server has another store"),
             {.partition = 0, .moved = true}));
       });
-  sound = std::make_unique<ScriptedSampler>(
+  healthy = std::make_unique<ScriptedSampler>(
       servers.Stub(0), [&](int, const v1::SampleRequest& request, Writer& out) {
-        return sound->Pass(request, out);
+        return healthy->Pass(request, out);
       });
-  Connect(moved->address() + "," + sound->address(), servers.store());
+  Connect(moved->address() + "," + healthy->address(), servers.store());
   EXPECT_LT(SlowestOf(0, 20), absl::Seconds(5));
   EXPECT_EQ(refusals, 3);
   source_.reset();
@@ -181,13 +181,13 @@ class StoppedReplicaTest : public ReplicasTest {
   std::vector<std::unique_ptr<Program>> servers_;
 };
 
-TEST_F(StoppedReplicaTest, IsLeftAloneByClients) {
+TEST_F(StoppedReplicaTest, ClientsAvoidIt) {
   const std::string first = Start("0,1"), second = Start("0,1");
   StopInTurn({0, 1}, first + "," + second);
 }
 
 // A hedge may meet a stopped server, too.
-TEST_F(StoppedReplicaTest, TwoOfThreeAreLeftAloneByClients) {
+TEST_F(StoppedReplicaTest, ClientsAvoidTwoOfThree) {
   std::string list = Start("0,1");
   for (int i = 0; i < 2; ++i) list += "," + Start("0,1");
   Connect(list, stored_.Open());
@@ -198,9 +198,9 @@ TEST_F(StoppedReplicaTest, TwoOfThreeAreLeftAloneByClients) {
   source_.reset();
 }
 
-// The home server answers when asked whether it is alive; only it can turn away
-// from the owner that is not.
-TEST_F(StoppedReplicaTest, IsLeftAloneByHomeServers) {
+// The home server answers when asked whether it is alive; only it can stop
+// using the owner that is not.
+TEST_F(StoppedReplicaTest, HomeServersAvoidIt) {
   const std::string owners = Start("1") + "," + Start("1");
   const std::string home = Start("0", {"--peers", owners});
   StopInTurn({0, 1}, owners + "," + home);

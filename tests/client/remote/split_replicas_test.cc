@@ -78,7 +78,7 @@ class SplitReplicasTest : public ::testing::Test {
   std::vector<std::unique_ptr<SamplerServer>> servers_;
 };
 
-TEST_F(SplitReplicasTest, OnesThatLackItAreLeftForOthers) {
+TEST_F(SplitReplicasTest, ClientsSwitchAwayFromReplicasWithoutIt) {
   for (const int partition : {0, 1}) {
     Serve("old", partition);
     Serve("new", partition);
@@ -87,7 +87,7 @@ TEST_F(SplitReplicasTest, OnesThatLackItAreLeftForOthers) {
   EXPECT_EQ(FetchSome({0, 1, 2, 3, 4}), absl::OkStatus());
 }
 
-// A server asks all replicas of an owner; it does not give up after some.
+// A server asks all replicas of an owner, not just the first few.
 TEST_F(SplitReplicasTest, AnyNumberMayLackIt) {
   SamplerServer& home = Serve("new", 0);
   for (int i = 0; i < 6; ++i) Serve("old", 1);
@@ -98,7 +98,7 @@ TEST_F(SplitReplicasTest, AnyNumberMayLackIt) {
   EXPECT_EQ(home.Metrics().find("UNAVAILABLE"), std::string::npos);
 }
 
-TEST_F(SplitReplicasTest, OwnersThatLackItEndTheRunAtOnceAndAreNamed) {
+TEST_F(SplitReplicasTest, IfAllOwnersLackItTheRunEndsAtOnceAndNamesThem) {
   const std::string home = Serve("new", 0).address();
   const std::string a = Serve("old", 1).address();
   const std::string b = Serve("old", 1).address();
@@ -121,7 +121,7 @@ TEST_F(SplitReplicasTest, OwnersAddedToTheListAreAskedBeforeTheRunEnds) {
 }
 
 // Another home knows a replica of the owner that has the split.
-TEST_F(SplitReplicasTest, HomesThatKnowOnlyOwnersThatLackItAreLeft) {
+TEST_F(SplitReplicasTest, ClientsSwitchAwayFromHomesWhoseOwnersAllLackIt) {
   Serve("old", 1);
   List("old servers");
   SamplerServer& blind = Serve("new", 0, "old servers");

@@ -71,7 +71,7 @@ TEST(SplitByOwnerTest, NoCallAsksForTooMany) {
 }
 
 // Ten nodes in three partitions, whose lookup tables have 4, 4 and 2 of the
-// original ids, whoever owns them.
+// original ids, regardless of which partition owns them.
 class SplitByLookupTest : public ::testing::Test {
  protected:
   SplitByLookupTest() {
@@ -107,7 +107,7 @@ TEST_F(SplitByLookupTest, AsksWhereTheTablesAre) {
   EXPECT_THAT((*requests)[2].positions, ElementsAre(0, 4));
 }
 
-TEST_F(SplitByLookupTest, AsksNobodyForNothing) {
+TEST_F(SplitByLookupTest, MakesNoRequestsForNoIds) {
   const auto requests = Split({});
   ASSERT_TRUE(requests.ok()) << requests.status();
   EXPECT_THAT(*requests, IsEmpty());

@@ -22,7 +22,7 @@ void BuildRichStore(const std::filesystem::path& target);
 // The same store, mapped; its files are deleted. Lives until the process ends.
 const std::shared_ptr<const Store>& RichStore();
 
-// A job for each way of sampling, and the columns of its batches.
+// A job for each sampling method, and the columns of its batches.
 struct FuzzJob {
   JobSpec spec;
   Columns columns;

@@ -27,7 +27,7 @@ std::string BytesOf(const ::grpc::ByteBuffer& message) {
   return bytes;
 }
 
-// Takes gRPC's place: gives a call its request, takes its messages one at a
+// Stands in for gRPC: gives a call its request, takes its messages one at a
 // time, and ends it. Reactions run on the caller's thread.
 class Collector final
     : public ::grpc::ServerCallbackReaderWriter<::grpc::ByteBuffer,

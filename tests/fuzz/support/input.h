@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Helpers with which fuzz targets take inputs apart and write files.
+// Helpers for fuzz targets: parse inputs and write files.
 #pragma once
 
 #include <algorithm>

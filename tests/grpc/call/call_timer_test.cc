@@ -52,8 +52,8 @@ TEST(CallTimerTest, WakesEachOnceAndNotTooEarly) {
   }
 }
 
-// A later call may have less patience.
-TEST(CallTimerTest, AnEarlierOneNeedNotWaitForALaterOne) {
+// A call that is added later may be due earlier.
+TEST(CallTimerTest, AnEarlierWakeUpDoesNotWaitForALaterOne) {
   CallTimer timer;
   auto late = std::make_shared<Note>(), soon = std::make_shared<Note>();
   timer.Add(absl::Hours(1), late);
@@ -62,7 +62,7 @@ TEST(CallTimerTest, AnEarlierOneNeedNotWaitForALaterOne) {
   EXPECT_FALSE(late->Wait(absl::ZeroDuration()));
 }
 
-TEST(CallTimerTest, RemovedOnesSleepOn) {
+TEST(CallTimerTest, RemovedSleepersAreNotWoken) {
   CallTimer timer;
   auto gone = std::make_shared<Note>(), other = std::make_shared<Note>();
   const CallTimer::Ticket ticket = timer.Add(absl::Milliseconds(50), gone);
@@ -100,7 +100,7 @@ TEST(CallTimerTest, ReleasesSleepersWhenItEnds) {
   EXPECT_FALSE(note->Wait(absl::Milliseconds(100)));
 }
 
-TEST(CallTimerTest, RestsWhileItWaits) {
+TEST(CallTimerTest, UsesNoCpuWhileItWaits) {
   CallTimer timer;
   const auto soon = std::make_shared<Note>();
   const CallTimer::Ticket removed =

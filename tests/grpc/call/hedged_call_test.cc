@@ -179,7 +179,7 @@ TEST_F(HedgedCallTest, AsksOneReplicaIfItAnswersSoon) {
   EXPECT_EQ(hedging_.hedges(), 0);
 }
 
-TEST_F(HedgedCallTest, AsksAnotherOnceAnswersUsuallyHaveCome) {
+TEST_F(HedgedCallTest, HedgesAfterTheUsualResponseTime) {
   NoteAnswers(absl::Milliseconds(40));
   Start();
   timer_.Advance(absl::Milliseconds(39));
@@ -199,7 +199,7 @@ TEST_F(HedgedCallTest, WaitsLongerWhereAnswersTakeLonger) {
   EXPECT_EQ(request_->sent(), 2u);
 }
 
-// The replica's health is checked every now and then, but a hedge is on time.
+// The replica's health is checked periodically, which must not delay a hedge.
 TEST_F(HedgedCallTest, HedgesBetweenChecksOfTheReplica) {
   NoteAnswers(absl::Milliseconds(1230));
   Start();
@@ -363,7 +363,7 @@ TEST_F(HedgedCallTest, EachMessageEndsASilence) {
 }
 
 // Nothing could arrive during that time.
-TEST_F(HedgedCallTest, TimeOfAStoppedProcessIsNoSilence) {
+TEST_F(HedgedCallTest, TimeWhileTheProcessIsStoppedIsNotSilence) {
   Start(absl::InfiniteDuration(), /*max_silence=*/absl::Seconds(1));
   EXPECT_TRUE(first().OnMessage().ok());
   timer_.AdvanceStopped(absl::Seconds(30));

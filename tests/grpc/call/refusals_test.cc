@@ -31,7 +31,7 @@ bool AreTwoReady(const std::vector<FleetMemberInfo>& members) {
 }
 
 // A server may have been added to the list just before the others refused.
-TEST(RefusalsTest, EndNothingBeforeTheListIsReadAgain) {
+TEST(RefusalsTest, AreNotFinalBeforeTheListIsReread) {
   FleetHarness servers(testing::SmallGraph(), 1);
   testing::ScriptedSampler first(servers.Stub(0), {});
   testing::ScriptedSampler second(servers.Stub(0), {});

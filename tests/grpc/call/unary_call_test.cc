@@ -53,7 +53,7 @@ std::shared_ptr<FleetMember> MemberAt(const std::string& address) {
   return member;
 }
 
-// Calls Describe; counts the replies that come.
+// Calls Describe; counts the replies.
 std::shared_ptr<Call> StartDescribe(
     const std::shared_ptr<FleetMember>& member,
     const std::shared_ptr<WaitingObserver>& observer, int& replies) {
@@ -74,7 +74,7 @@ std::shared_ptr<Call> StartDescribe(
                          .observer = observer});
 }
 
-TEST(UnaryCallTest, CountsAmongTheMembersBytesUntilItsEnd) {
+TEST(UnaryCallTest, CountsTowardsTheMembersOutstandingBytesUntilItEnds) {
   const testing::SilentListener silent;
   const auto member = MemberAt("127.0.0.1:" + std::to_string(silent.port()));
   const auto observer = std::make_shared<WaitingObserver>();
@@ -89,7 +89,7 @@ TEST(UnaryCallTest, CountsAmongTheMembersBytesUntilItsEnd) {
   EXPECT_EQ(replies, 0);
 }
 
-TEST(UnaryCallTest, RepliesAreTakenIfTheObserverAcceptsThem) {
+TEST(UnaryCallTest, RepliesAreDeliveredIfTheObserverAcceptsThem) {
   testing::FleetHarness servers(testing::SmallGraph(), 1);
   const auto member = MemberAt(servers.server(0).address());
   for (const bool accept : {true, false}) {

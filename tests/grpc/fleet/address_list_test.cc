@@ -32,7 +32,7 @@ TEST(AddressListTest, NamesTheEntryThatIsNotAnAddress) {
               HasSubstr("\"b\""));
 }
 
-TEST(AddressListTest, ReadsAFileAnewEachTime) {
+TEST(AddressListTest, RereadsTheFileEachTime) {
   const std::string path =
       (testing::TestDirectory("address_list") / "servers").string();
   const auto list = AddressList::Parse("@" + path);
@@ -49,7 +49,7 @@ TEST(AddressListTest, ReadsAFileAnewEachTime) {
 TEST(AddressListTest, RefusesFilesWithoutAddresses) {
   const std::filesystem::path folder = testing::TestDirectory("no_list");
   const std::string path = (folder / "servers").string();
-  std::ofstream(path) << "# written anew in a moment\n";
+  std::ofstream(path) << "# about to be rewritten\n";
   const absl::Status empty = AddressList::Parse("@" + path)->Read().status();
   EXPECT_TRUE(absl::IsNotFound(empty)) << empty;
   EXPECT_THAT(std::string(empty.message()), HasSubstr("names no server"));

@@ -28,13 +28,13 @@ TEST(BusyTime, LastsAsLongAsTheServerSaysUpToALimit) {
 }
 
 // These answers are to calls that were sent before the first refusal.
-TEST(BusyTime, DoesNotGrowByAnswersThatCameMeanwhile) {
+TEST(BusyTime, IgnoresRefusalsOfEarlierCalls) {
   BusyTime busy;
   for (int i = 0; i < 20; ++i) busy.Note(20 * kMs, kStart + i * kMs);
   EXPECT_FALSE(busy.IsBusy(kStart + 20 * kMs));
 }
 
-TEST(BusyTime, DoublesEachTimeItIsSaidSoonAgain) {
+TEST(BusyTime, DoublesOnEachRefusalSoonAfterTheLast) {
   BusyTime busy;
   SteadyTime now = kStart;
   for (const int want_ms : {20, 40, 80, 160, 320, 640, 1280, 2000, 2000}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a Fleet makes of the answers of its members, without gRPC.
+// How a Fleet reacts to its members' answers, without gRPC.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -72,7 +72,7 @@ class FakeMembers {
     ++cancelled_;
   }
 
-  // How often a member has been asked.
+  // How many times a member has been asked.
   int calls(const std::string& address) const {
     MutexLock lock(&mutex_);
     const auto known = calls_.find(address);
@@ -126,7 +126,7 @@ class FakeCall final : public DescribeCall {
   }
 
  private:
-  // Outlives the call, which its callback may end.
+  // Must outlive the call, whose callback may end it.
   struct State {
     Mutex mutex;
     Done done ABSL_GUARDED_BY(mutex);
@@ -231,7 +231,7 @@ TEST_F(FleetStatesTest, FollowsAMemberThatComesBack) {
   EXPECT_TRUE(AwaitState(State::kRefused));
 }
 
-TEST_F(FleetStatesTest, ForgetsWhatWasWrongWithAMember) {
+TEST_F(FleetStatesTest, ClearsAMembersEarlierError) {
   FleetOptions options;
   options.ready_interval = absl::Milliseconds(1);
   members_.Set("host1:1", Serving({0, 1}));
@@ -293,7 +293,7 @@ TEST_F(FleetStatesTest, SuspectIsAskedAgainAtOnce) {
   EXPECT_EQ(members_.calls("host1:1"), 3);
 }
 
-// The answer was on its way before the failure was reported.
+// The answer was sent before the failure was reported.
 TEST_F(FleetStatesTest, MembersThatFailWhileTheyAreAskedAreAskedAgain) {
   members_.Set("host1:1", Serving({0, 1}));
   FleetOptions options;

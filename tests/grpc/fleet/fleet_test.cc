@@ -225,7 +225,7 @@ TEST(FleetTest, WaitsForTheRightServerBesideAWrongOne) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("another store"));
 }
 
-TEST(FleetTest, PrefersMembersWithLessToDo) {
+TEST(FleetTest, PrefersLessLoadedMembers) {
   FleetHarness first(testing::SmallGraph(), 1);
   auto replica = SamplerServer::Start(first.store(), ServerOptions());
   ASSERT_TRUE(replica.ok());
@@ -249,7 +249,7 @@ TEST(FleetTest, PrefersMembersWithLessToDo) {
           .status()));
 }
 
-TEST(FleetTest, DrainingMembersAreTheLastChoice) {
+TEST(FleetTest, DrainingMembersAreALastResort) {
   FleetHarness servers(testing::SmallGraph(), 1);
   auto draining = SamplerServer::Start(servers.store(), ServerOptions());
   ASSERT_TRUE(draining.ok()) << draining.status();
@@ -299,7 +299,7 @@ class TwoReplicasTest : public ::testing::Test {
     for (const auto& owner : fleet_->Owners(0)) {
       if (owner->address == address) return owner;
     }
-    ADD_FAILURE() << address << " is no owner";
+    ADD_FAILURE() << address << " is not an owner";
     return nullptr;
   }
   std::shared_ptr<FleetMember> scripted() const {
@@ -336,7 +336,7 @@ TEST_F(TwoReplicasTest, IgnoresFailuresOfLostMembers) {
   }
 }
 
-TEST_F(TwoReplicasTest, BusyMembersAreSparedForAsLongAsTheySay) {
+TEST_F(TwoReplicasTest, AvoidsBusyMembersForAsLongAsTheyAsk) {
   const auto busy = scripted(), free = real();
   free->outstanding_bytes = 1000;
   EXPECT_EQ(*fleet_->Pick(0, InTwentySeconds()), busy);
@@ -351,7 +351,7 @@ TEST_F(TwoReplicasTest, BusyMembersAreSparedForAsLongAsTheySay) {
   EXPECT_EQ(*fleet_->Pick(0, InTwentySeconds(), {free.get()}), busy);
 }
 
-TEST_F(TwoReplicasTest, MembersThatAreBusyAgainAndAgainAreSparedLonger) {
+TEST_F(TwoReplicasTest, RepeatedlyBusyMembersAreAvoidedLonger) {
   const auto busy = scripted(), free = real();
   free->outstanding_bytes = 1000;
   const SteadyTime start = SteadyNow();
@@ -394,7 +394,7 @@ TEST_F(TwoReplicasTest, MemberTooBusyToDescribeItselfIsNotLost) {
 }
 
 // Removing a line from the file must not end any call.
-TEST_F(TwoReplicasTest, MembersThatLeaveTheListLiveUntilTheyAreLetGo) {
+TEST_F(TwoReplicasTest, RemovedMembersLiveUntilReleased) {
   auto member = scripted();
   const std::weak_ptr<grpc::Channel> channel = member->channels[0];
   WriteList({real_.server(0).address()});

@@ -67,7 +67,7 @@ TEST(ListReaderTest, OneThreadReadsFilesAndEndsWithTheReader) {
 }
 
 // A pipe that nothing writes to blocks its reader, like a dead file system.
-TEST(ListReaderTest, ReadThatHangsIsLeftBehind) {
+TEST(ListReaderTest, AHangingReadIsAbandoned) {
   const auto path = testing::TestDirectory("list_reader") / "servers";
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
   auto reader = ReaderOf("@" + path.string());

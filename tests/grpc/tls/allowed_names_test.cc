@@ -29,7 +29,7 @@ bool IsCommonAllowed(const std::string& name) {
   return IsAllowed(Allow(), {{Kind::kCommon, name}});
 }
 
-TEST(AllowedNamesTest, DnsNamesAreComparedWithoutCase) {
+TEST(AllowedNamesTest, DnsNamesIgnoreCase) {
   for (const char* name : {"host.example", "HOST.EXAMPLE", "trainer",
                            "s1.fleet.example", "S1.FLEET.Example"}) {
     EXPECT_TRUE(IsDnsAllowed(name)) << name;
@@ -41,7 +41,7 @@ TEST(AllowedNamesTest, DnsNamesAreComparedWithoutCase) {
   }
 }
 
-TEST(AllowedNamesTest, UrisAndCommonNamesAreComparedToTheLetter) {
+TEST(AllowedNamesTest, UrisAndCommonNamesMustMatchExactly) {
   EXPECT_TRUE(IsUriAllowed("spiffe://x/y"));
   EXPECT_FALSE(IsUriAllowed("spiffe://x/Y"));
   EXPECT_FALSE(IsUriAllowed("spiffe://x/y/z"));
@@ -63,7 +63,7 @@ TEST(AllowedNamesTest, WildcardsOfCertificatesMatchNothing) {
   EXPECT_FALSE(IsCommonAllowed("s1.Fleet.example"));
 }
 
-TEST(AllowedNamesTest, NoNameIsNotAllowed) {
+TEST(AllowedNamesTest, ACertificateWithoutNamesIsNotAllowed) {
   EXPECT_FALSE(IsAllowed(Allow(), {}));
   EXPECT_FALSE(IsAllowed(Allow(), {{Kind::kAddress, "trainer"}}));
 }

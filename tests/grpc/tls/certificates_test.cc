@@ -51,7 +51,7 @@ class CertificatesTest : public testing::DirectoryTest {
   static std::string LoadError(const TlsOptions& options) {
     return std::string(Certificates::Load(options).status().message());
   }
-  // Why a server that shows `chain` is refused; empty if it is not.
+  // Why a server that presents `chain` is refused; empty if it is not.
   std::string ServerError(const std::string& chain,
                           absl::Time now = absl::Now()) {
     const absl::Status status = Trusting(ca_.pem(), now)->ExplainServer(chain);
@@ -73,8 +73,8 @@ TEST_F(CertificatesTest, LoadsAnIdentity) {
   EXPECT_TRUE((*loaded)->ExplainOwn().ok());
 }
 
-// A chain is of no use after the end of any of its certificates.
-TEST_F(CertificatesTest, EndsWithTheFirstCertificateOfTheChainThatEnds) {
+// A chain is invalid once any of its certificates has expired.
+TEST_F(CertificatesTest, ExpiresWithTheFirstCertificateOfTheChain) {
   CertificateSpec spec;
   spec.end = absl::Now() + 20 * 365 * kDay;  // after the CA's
   CertificatePem own = ca_.Issue(spec);
@@ -117,7 +117,7 @@ TEST_F(CertificatesTest, NamesFilesThatCannotBeUsed) {
   EXPECT_EQ(LoadError(missing), "tls_cert needs tls_key");
 }
 
-// OpenSSL's own kind of PEM says what a certificate is trusted for.
+// OpenSSL's own PEM type also says what a certificate is trusted for.
 TEST_F(CertificatesTest, CasAreOnlyPlainCertificates) {
   std::string other = TestCa("their CA").pem();
   for (size_t at = 0; (at = other.find(" CERT", at)) != other.npos; at += 9) {
@@ -132,7 +132,7 @@ TEST_F(CertificatesTest, CasAreOnlyPlainCertificates) {
               HasSubstr("ca.pem: does not contain a complete"));
 }
 
-TEST_F(CertificatesTest, OwnTimesAreThoseOfTheClock) {
+TEST_F(CertificatesTest, OwnValidityFollowsTheGivenClock) {
   TlsOptions options = Files(ca_.pem(), ca_.Issue({}));
   options.clock = [] { return absl::Now() + 31 * kDay; };
   EXPECT_THAT(LoadError(options), HasSubstr("cert.pem: expired at 20"));
@@ -152,7 +152,7 @@ TEST_F(CertificatesTest, ExplainsOnlyWhatIsRefused) {
   EXPECT_EQ(ServerError(""), "certificate cannot be read");
 }
 
-TEST_F(CertificatesTest, SaysThatAnotherCaHasSigned) {
+TEST_F(CertificatesTest, ReportsADifferentCa) {
   const std::string other = TestCa("their CA").Issue({}).certificate;
   EXPECT_EQ(ServerError(other),
             "certificate \"CN=localhost\" (localhost, 127.0.0.1) is not signed "
@@ -166,7 +166,7 @@ TEST_F(CertificatesTest, SaysThatAnotherCaHasSigned) {
               HasSubstr("not signed by"));
 }
 
-TEST_F(CertificatesTest, SaysWhichCertificateIsNoCa) {
+TEST_F(CertificatesTest, SaysWhichCertificateIsNotACa) {
   const TestCa client("client", &ca_, /*authority=*/false);
   EXPECT_THAT(ServerError(client.Issue({}).certificate + client.pem()),
               HasSubstr("\"CN=client\" (no names) is refused: invalid CA"));
@@ -179,7 +179,7 @@ TEST_F(CertificatesTest, FollowsAChainToTheCa) {
   EXPECT_THAT(ServerError(leaf), HasSubstr("not signed"));
 }
 
-TEST_F(CertificatesTest, PeersTimesAreThoseOfTheClock) {
+TEST_F(CertificatesTest, PeersValidityFollowsTheGivenClock) {
   const std::string pem = ca_.Issue({}).certificate;
   const X509Ptr leaf = ParsePeer(pem).value();
   const absl::Time now = absl::Now();
@@ -194,7 +194,7 @@ TEST_F(CertificatesTest, PeersTimesAreThoseOfTheClock) {
               HasSubstr("is not valid before 20"));
 }
 
-TEST_F(CertificatesTest, SaysThatThePurposeIsAnother) {
+TEST_F(CertificatesTest, ReportsTheWrongPurpose) {
   CertificateSpec spec;
   spec.usage = "clientAuth";
   EXPECT_THAT(ServerError(ca_.Issue(spec).certificate), HasSubstr("purpose"));

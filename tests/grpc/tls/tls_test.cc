@@ -92,7 +92,7 @@ class TlsTest : public testing::DirectoryTest {
     return options;
   }
 
-  // A certificate that has expired, though not by the clock AnHourAgo.
+  // A certificate that has expired, but not according to the clock AnHourAgo.
   static CertificateSpec Expired() {
     CertificateSpec spec;
     spec.end = absl::Now() - absl::Minutes(10);
@@ -161,8 +161,7 @@ class TlsTest : public testing::DirectoryTest {
     return Call(address, *OpenClientTls(tls), method);
   }
 
-  // Whether such clients are accepted, or refused if not `expected`, before
-  // long.
+  // Whether such clients are soon accepted, or refused if not `expected`.
   static bool SoonConnects(const std::string& list, const TlsOptions& tls,
                            bool expected) {
     const SteadyTime deadline = SteadyNow() + kLong;
@@ -178,7 +177,7 @@ class TlsTest : public testing::DirectoryTest {
   const TestCa other_ca_{"their CA"};
 };
 
-TEST_F(TlsTest, ServersAndClientsShowEachOtherCertificates) {
+TEST_F(TlsTest, ServersAndClientsPresentCertificates) {
   FleetHarness servers(testing::SmallGraph(), 2, Mutual());
   const TlsOptions tls = NewTls(ca_, "client");
   EXPECT_TRUE(Connect("@" + servers.list(), tls).ok());
@@ -195,7 +194,7 @@ TEST_F(TlsTest, ServersAndClientsShowEachOtherCertificates) {
   EXPECT_TRUE(result.status.ok()) << result.status;
 }
 
-TEST_F(TlsTest, OneSidedTlsTakesClientsWithoutCertificate) {
+TEST_F(TlsTest, OneWayTlsAcceptsClientsWithoutACertificate) {
   ServerOptions options = Mutual();
   options.clients.require_certificate = false;
   FleetHarness servers(testing::SmallGraph(), 1, options);
@@ -273,13 +272,13 @@ TEST_F(TlsTest, ClientsAreVerifiedByGrpc) {
   expect_refusal(WithChain(leaf), "\"CN=leaf\" (no names) is refused");
 }
 
-TEST_F(TlsTest, ChainsMayHaveCasInBetween) {
+TEST_F(TlsTest, ChainsMayHaveIntermediateCas) {
   const TestCa middle("middle", &ca_);
   ServerOptions options = Showing(WithChain(middle));
   FleetHarness servers(testing::SmallGraph(), 1, options);
   const std::string address = servers.server(0).address();
   EXPECT_TRUE(Connect(address, NewTls(ca_, "client")).ok());
-  // The one in between may also be all that the client trusts.
+  // The client may also trust only the intermediate CA.
   WriteIdentity("client", ca_);
   EXPECT_TRUE(Connect(address, Tls(middle.pem(), "client")).ok());
 }
@@ -360,8 +359,8 @@ TEST_F(TlsTest, AddressesMayBeWrittenInAnyForm) {
   EXPECT_TRUE(Connect("[0:0:0:0:0:0:0:1]:" + port, client).ok());
 }
 
-// Whatever its signer, its purpose and its names are.
-TEST_F(TlsTest, TheServersOwnCertificateIsLetIn) {
+// Regardless of its issuer, purpose and names.
+TEST_F(TlsTest, AcceptsTheServersOwnCertificate) {
   CertificateSpec spec;
   spec.usage = "serverAuth";
   ServerOptions options = Showing(other_ca_.Issue(spec));
@@ -384,8 +383,8 @@ TEST_F(TlsTest, TheServersOwnCertificateIsLetIn) {
   EXPECT_TRUE(absl::IsUnavailable(health())) << health();
 }
 
-// Even if the CA between the two and ours has signed the other's as well.
-TEST_F(TlsTest, AServerTakesNoOtherForItself) {
+// Even if the same intermediate CA has issued the other certificate as well.
+TEST_F(TlsTest, AServerMistakesNoOtherForItself) {
   const TestCa middle("middle", &ca_);
   FleetHarness servers(testing::SmallGraph(), 1, Showing(WithChain(middle)));
   const auto health = [&](const std::string& identity) {
@@ -415,7 +414,7 @@ TEST_F(TlsTest, NamesOfDnsListsAreThoseOfTheCertificate) {
               HasSubstr("is not for 127.0.0.1"));
 }
 
-TEST_F(TlsTest, ServersRefuseClientsThatTheCaDoesNotVouchFor) {
+TEST_F(TlsTest, ServersRefuseClientsOfOtherCas) {
   CertificateSpec lasting;
   lasting.end = absl::Now() + 300 * kOneDay;
   ServerOptions options = Mutual();
@@ -536,7 +535,7 @@ TEST_F(TlsTest, RenewedCertificatesAreUsedWithoutRestart) {
   EXPECT_TRUE(SoonConnects(address, renamed, true));
 }
 
-TEST_F(TlsTest, RunningClientsTakeRenewedFiles) {
+TEST_F(TlsTest, RunningClientsPickUpRenewedFiles) {
   FleetHarness servers(testing::SmallGraph(), 1, Mutual());
   const TlsOptions tls = NewTls(ca_, "client");
   FleetOptions options;
@@ -650,7 +649,7 @@ TEST_F(TlsTest, ClientsNeedACa) {
 
 // A server that presents a good certificate and ends the connection twice does
 // not accept the client's. Another server on the same host may.
-TEST_F(TlsTest, HandshakeOfOneServerSaysNothingAboutItsNeighbor) {
+TEST_F(TlsTest, OneServersHandshakeImpliesNothingAboutAnother) {
   FleetHarness servers(testing::SmallGraph(), 1, Mutual());
   const std::string address = servers.server(0).address();
   const std::string neighbor = "127.0.0.1:1";

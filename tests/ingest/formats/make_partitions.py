@@ -200,7 +200,7 @@ def glt_homogeneous(root, name, cached=False, legacy=False):
     edge_pb = node_pb[src]
     save(node_pb, folder / "node_pb.pt", **options)
     save(edge_pb, folder / "edge_pb.pt", **options)
-    if cached:  # the edges of part 0, of part 1, ..; no eids
+    if cached:  # the edges of part 0, of part 1, ...; no eids
         ids = torch.argsort(edge_pb, stable=True)
         save(src[ids], folder / "graph" / "rows.pt")
         save(dst[ids], folder / "graph" / "cols.pt")

@@ -161,7 +161,7 @@ TEST_F(OgbTest, ReadsShippedCora) {
   EXPECT_EQ(manifest->splits[0].count, 140);
 }
 
-TEST_F(OgbTest, RefusesBadInputByPlace) {
+TEST_F(OgbTest, NamesThePositionOfBadInput) {
   ExpectRefusal("raw/edge.csv.gz", "0,1\n2\n",
                 "edge.csv.gz: line 2: 1 field where every line must have 2");
   ExpectRefusal("raw/edge.csv.gz", "0,1\n2,1,0\n", "line 2: 3 fields");

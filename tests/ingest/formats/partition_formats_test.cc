@@ -60,7 +60,8 @@ class PartitionFormatsTest : public testing::DirectoryTest {
   void SetUp() override {
     DirectoryTest::SetUp();
     if (status_ == kNoTorch) {
-      GTEST_SKIP() << "no Python has PyTorch; Debian's is python3-torch";
+      GTEST_SKIP()
+          << "no Python installation has PyTorch; Debian's is python3-torch";
     }
     ASSERT_EQ(status_, 0);
   }
@@ -216,7 +217,7 @@ TEST_F(PartitionFormatsTest, ReadsEmptyEdgeFeatures) {
   EXPECT_EQ((*store)->schema().relations[0].time, ListTime::kNone);
 }
 
-TEST_F(PartitionFormatsTest, LeavesOutSplitsOfEdges) {
+TEST_F(PartitionFormatsTest, SkipsEdgeSplits) {
   const auto store = Import(&OpenPygPartitions, Input("pyg/links-partitions"));
   ASSERT_TRUE(store.ok()) << store.status();
   ExpectEdges(**store, 0, kPartedEdges);
@@ -258,7 +259,7 @@ TEST_F(PartitionFormatsTest, RestoresHeterogeneousGltGraphs) {
 }
 
 // With --method given, the same partitions can be made again.
-TEST_F(PartitionFormatsTest, HandsOnTheAssignment) {
+TEST_F(PartitionFormatsTest, PreservesTheAssignment) {
   const auto graph = OpenPygPartitions(Input("pyg/hetero-partitions"), {});
   ASSERT_TRUE(graph.ok()) << graph.status();
   ASSERT_TRUE(ImportGraph(*graph, {}, directory_ / "out").ok());
@@ -366,12 +367,12 @@ TEST_F(PartitionFormatsTest, NamesWhatIsMissingOrWrong) {
       HasSubstr("type d: no such node type; the node types are a, b, c"));
 }
 
-// A graph that was cached whole tells the partitions of its edges by a book, by
-// which their ids are found.
+// A fully cached graph stores its edges' partitions in a partition book, from
+// which their ids are derived.
 TEST_F(PartitionFormatsTest, RefusesBooksOfFewerPartitions) {
   const PartitionFolderInput input = Copy("glt/cached-partitions");
   for (const char* part : {"part0", "part1", "part2"}) {
-    fs::remove_all(input.directory / part);  // which hold features alone
+    fs::remove_all(input.directory / part);  // which hold only features
   }
   const fs::path meta = input.directory / "META";
   std::ifstream in(meta, std::ios::binary);

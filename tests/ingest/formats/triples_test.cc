@@ -198,21 +198,21 @@ TEST_F(TriplesTest, NumbersNamesByFirstAppearance) {
 }
 
 TEST_F(TriplesTest, TakesAnySeparatorExtensionAndOrder) {
-  struct Way {
+  struct Variant {
     const char *separator, *extension, *columns;
     std::array<int, 3> order;
   };
-  for (const Way& way : {Way{"\t", ".txt", "h,t,r", {0, 2, 1}},
-                         Way{" ", ".txt.gz", "t,r,h", {2, 1, 0}},
-                         Way{"   ", ".tsv", "r,h,t", {1, 0, 2}},
-                         Way{", ", ".csv", "t,h,r", {2, 0, 1}}}) {
-    SCOPED_TRACE(way.columns);
+  for (const Variant& variant : {Variant{"\t", ".txt", "h,t,r", {0, 2, 1}},
+                                 Variant{" ", ".txt.gz", "t,r,h", {2, 1, 0}},
+                                 Variant{"   ", ".tsv", "r,h,t", {1, 0, 2}},
+                                 Variant{", ", ".csv", "t,h,r", {2, 0, 1}}}) {
+    SCOPED_TRACE(variant.columns);
     std::filesystem::remove_all(directory_ / "in");
     for (size_t i = 0; i < 3; ++i) {
-      Write(std::string(kParts[i]) + way.extension,
-            Lines(kNamed[i], way.separator, way.order));
+      Write(std::string(kParts[i]) + variant.extension,
+            Lines(kNamed[i], variant.separator, variant.order));
     }
-    input_.columns = way.columns;
+    input_.columns = variant.columns;
     const auto store = Import();
     ASSERT_TRUE(store.ok()) << store.status();
     ExpectGraph(**store, kNumbered[0]);
@@ -265,7 +265,7 @@ TEST_F(TriplesTest, TakesTheNamedSplit) {
   ExpectSplits(**store);
 }
 
-TEST_F(TriplesTest, RefusesBadNumbersByLine) {
+TEST_F(TriplesTest, NamesTheLineOfBadNumbers) {
   const std::vector<std::pair<const char*, const char*>> cases = {
       {"0,0,1\n0,0,7\n",
        "valid.csv: line 2: field 3: entity 7 is out of range: "},
@@ -288,7 +288,7 @@ TEST_F(TriplesTest, RefusesBadNumbersByLine) {
   ExpectRefusal("num-relation-list.csv: expected one line with a count");
 }
 
-TEST_F(TriplesTest, RefusesBadNamesByLine) {
+TEST_F(TriplesTest, NamesTheLineOfBadNames) {
   WriteNamed();
   Write("test.txt", "a\tlikes\tb\na\tlikes b\n");
   ExpectRefusal("test.txt: line 2: 2 fields where every line must have 3");

@@ -89,7 +89,7 @@ TEST_F(TuTest, ReadsCollectionAsOneGraph) {
   EXPECT_THAT(members.edge_id.As<int64_t>(), ElementsAreArray({0, 2, 1, 3, 4}));
 }
 
-TEST_F(TuTest, MakesFeaturesOfDegrees) {
+TEST_F(TuTest, MakesFeaturesFromDegrees) {
   const auto store = Import(TuFeatures::kDegree);
   ASSERT_TRUE(store.ok()) << store.status();
   // In-degrees are 1, 0, 2, 1, 1.
@@ -130,7 +130,7 @@ TEST_F(TuTest, DegreesAreThoseOfTheImportedGraph) {
       HasSubstr("node_features degree: counts the edges that"));
 }
 
-TEST_F(TuTest, MakesFeaturesOfLabelColumns) {
+TEST_F(TuTest, MakesFeaturesFromLabelColumns) {
   Write("node_labels", "7, 0\n-1, 0\n7, 5\n3, 0\n3, 5\n");
   const auto store = Import();
   ASSERT_TRUE(store.ok()) << store.status();
@@ -188,7 +188,7 @@ TEST_F(TuTest, ReadsShippedMutag) {
   EXPECT_EQ(manifest->schema.relations[1].edge_count, 3371);
 }
 
-TEST_F(TuTest, RefusesBadInputByPlace) {
+TEST_F(TuTest, NamesThePositionOfBadInput) {
   ExpectRefusal("A", "1, 3\n0, 1\n",
                 "DS_A.txt: line 2: node 0 is out of range");
   ExpectRefusal("A", "1, 6\n", "graph_indicator.txt has 5 lines");

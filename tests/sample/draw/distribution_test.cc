@@ -248,7 +248,7 @@ TEST_F(DistributionTest, SlotsAndPairsOfLongListsAreIncludedEqually) {
 }
 
 // The low bits of a long list's slots matter too.
-TEST_F(DistributionTest, NeighbouringSlotsOfLongListsAreIncludedEqually) {
+TEST_F(DistributionTest, NeighboringSlotsOfLongListsAreIncludedEqually) {
   std::vector<int64_t> counts(kSlots);
   for (const Slots& slots : DrawTrees({}, 15, kHub, 40000)) {
     // Floyd's picks from a list this long are practically independent.

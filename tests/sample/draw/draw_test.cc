@@ -54,7 +54,7 @@ void SpoilLast(const std::filesystem::path& file, uint32_t number) {
   out.write(reinterpret_cast<const char*>(&number), sizeof number);
 }
 
-TEST(DrawNeighborsTest, NeighboursThatDoNotExistAreDamage) {
+TEST(DrawNeighborsTest, NonexistentNeighborsAreDataLoss) {
   const testing::TestStore stored(testing::Cycle(6));
   const std::filesystem::path file =
       stored.path() / ListPath(0, "node__to__node", Direction::kIn, "indices");
@@ -78,7 +78,7 @@ TEST(DrawNeighborsTest, NeighboursThatDoNotExistAreDamage) {
 
 // The first and last numbers of each order come from tests/oracle/draws.py; the
 // domain of the Feistel network grows at powers of four.
-TEST(PermutationTest, IsThatOfTheOracle) {
+TEST(PermutationTest, MatchesTheOracle) {
   constexpr PhiloxKey kKey = {0x12345678, 0x9ABCDEF0};
   const std::vector<std::pair<uint64_t, std::vector<uint64_t>>> orders = {
       {255, {217, 97, 35, 38}},         {256, {217, 97, 35, 174}},

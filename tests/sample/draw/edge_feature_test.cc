@@ -8,7 +8,7 @@
 
 #include "common/sample/gather.h"
 #include "tests/support/sampled.h"
-#include "tests/support/ways.h"
+#include "tests/support/variants.h"
 
 namespace millrace {
 namespace {
@@ -17,30 +17,30 @@ using testing::OpenGraph;
 using testing::RandomGraph;
 using testing::Sample;
 using testing::TestGraph;
-using testing::Way;
+using testing::Variant;
 
 class EdgeFeatureTest : public ::testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Partitions, EdgeFeatureTest,
                          ::testing::Values(0, 1, 3, 5));
 
-TEST_P(EdgeFeatureTest, RowsAreThoseOfTheEdgeIds) {
+TEST_P(EdgeFeatureTest, RowsMatchTheEdgeIds) {
   const TestGraph graph = RandomGraph(2);
   const auto source = OpenGraph(graph, GetParam());
-  for (const Way& way : testing::WaysToSample()) {
-    if (!way.has_edge_ids()) continue;
-    for (const testing::Seeds& seeds : testing::SeedsFor(way.Job())) {
+  for (const Variant& variant : testing::SamplingVariants()) {
+    if (!variant.has_edge_ids()) continue;
+    for (const testing::Seeds& seeds : testing::SeedsFor(variant.Job())) {
       const auto batch =
-          Sample(*source, way.Job(), seeds, 0, /*edge_features=*/true);
-      ASSERT_TRUE(batch.ok()) << way.name << ": " << batch.status();
+          Sample(*source, variant.Job(), seeds, 0, /*edge_features=*/true);
+      ASSERT_TRUE(batch.ok()) << variant.name << ": " << batch.status();
       EXPECT_GT(testing::ExpectFeaturesOfEdges(*batch, graph,
                                                source->manifest().schema),
                 0)
-          << way.name;
+          << variant.name;
     }
   }
 }
 
-TEST(EdgeFeaturesTest, GivesNoneUnlessAsked) {
+TEST(EdgeFeaturesTest, ReturnsNoneUnlessRequested) {
   const auto source = OpenGraph(RandomGraph(2), 0);
   const auto batch =
       Sample(*source, testing::ExplicitJob({2}, "item"), {{0, 8}, {}});
@@ -51,7 +51,7 @@ TEST(EdgeFeaturesTest, GivesNoneUnlessAsked) {
   }
 }
 
-TEST(EdgeFeaturesTest, GraphsWithoutAnyRefuseThem) {
+TEST(EdgeFeaturesTest, GraphsWithoutEdgeFeaturesRefuseThem) {
   const auto source = OpenGraph(testing::SmallGraph(), 0);
   const absl::Status status =
       Sample(*source, testing::ExplicitJob({2}), {{0}, {}}, 0, true).status();

@@ -61,7 +61,7 @@ TEST(ExcludedEdgesTest, EntriesAreFoundOneByOne) {
       ExcludedEdges excluded;
       excluded.timed = timed;
       std::set<std::pair<uint64_t, int64_t>> out;
-      for (int i = 0; i < count; ++i) {  // some twice
+      for (int i = 0; i < count; ++i) {  // some of them twice
         const uint64_t neighbor = random() % (kLeaves + 1);
         const int64_t time = timed ? static_cast<int64_t>(random() % 7) : 0;
         excluded.Add(kPopular, neighbor, time);
@@ -83,7 +83,7 @@ TEST(ExcludedEdgesTest, EntriesAreFoundOneByOne) {
 }
 
 // Comparing every entry with every other would take 10^12 comparisons.
-TEST(ExcludedEdgesTest, AMillionOfOneListAreFoundAtOnce) {
+TEST(ExcludedEdgesTest, FindsAMillionEntriesOfOneListInOnePass) {
   constexpr int64_t kEdges = 1 << 20;
   const auto store = Star(kEdges, kEdges);
   ExcludedEdges excluded;
@@ -98,7 +98,7 @@ TEST(ExcludedEdgesTest, AMillionOfOneListAreFoundAtOnce) {
   }
 }
 
-TEST(ExcludedEdgesTest, OneLongListIsGivenUpWithinIt) {
+TEST(ExcludedEdgesTest, CancellationStopsWithinALongList) {
   const auto store = Star(3 << 20, 10);
   ExcludedEdges excluded;
   excluded.Add(kPopular, 1, 0);

@@ -104,14 +104,14 @@ std::vector<uint64_t> SomeWeights(size_t count, uint32_t seed) {
   std::mt19937 random(seed);
   std::vector<uint64_t> weights(count);
   for (uint64_t& weight : weights) {
-    // The weights have all magnitudes, and a quarter of them are 0.
+    // The weights span all magnitudes, and a quarter of them are 0.
     weight = random() % 4 == 0 ? 0 : random() >> random() % 32;
   }
   return weights;
 }
 
 // Tries fanouts below and above the one from which draws use a tree of sums.
-TEST(PickWeightedTest, PicksWhatTheSpecificationSays) {
+TEST(PickWeightedTest, MatchesTheSpecification) {
   for (const size_t degree : {2u, 3u, 49u, 64u, 65u, 300u}) {
     const std::vector<uint64_t> weights =
         SomeWeights(degree, static_cast<uint32_t>(degree));
@@ -162,7 +162,7 @@ TEST(PickWeightedTest, HugeSumsAreDrawnWithoutBias) {
   }
 }
 
-TEST(PickWeightedTest, PassesOverZeros) {
+TEST(PickWeightedTest, SkipsZeros) {
   EXPECT_THAT(Picked({0, 0}, 1, false), IsEmpty());
   EXPECT_THAT(Picked({0, 0}, 1, true), IsEmpty());
   EXPECT_THAT(Picked({}, 3, true), IsEmpty());
@@ -182,7 +182,7 @@ TEST(PickWeightedTest, PassesOverZeros) {
   }
 }
 
-TEST(PickWeightedTest, AllMeansZerosToo) {
+TEST(PickWeightedTest, AllIncludesZeros) {
   for (const bool replace : {false, true}) {
     EXPECT_THAT(Picked({0, 5, 0}, kAllNeighbors, replace),
                 ElementsAre(kBegin, kBegin + 1, kBegin + 2));
@@ -227,7 +227,7 @@ Slots Uniform(int64_t degree, int k, bool replace, uint64_t node) {
   return picks;
 }
 
-TEST(PickUniformTest, PicksWhatTheSpecificationSays) {
+TEST(PickUniformTest, MatchesTheSpecification) {
   for (const int64_t degree : {3, 50, 64, 1000, 100000}) {
     for (const int k : {1, 2, 47, 48, 49, 63, 200}) {
       for (uint64_t node = 0; node < 5; ++node) {
@@ -313,7 +313,7 @@ TYPED_TEST(PickLaborTest, PicksTheSmallestNumbers) {
 
 // All neighbours share one number, however unlikely it is: few numbers or none
 // are below the limit that is tried first.
-TYPED_TEST(PickLaborTest, EqualNeighboursAreOrderedBySlot) {
+TYPED_TEST(PickLaborTest, EqualNeighborsAreOrderedBySlot) {
   for (TypeParam node = 0; node < 200; ++node) {
     const std::vector<TypeParam> list(500, node);
     EXPECT_THAT(PickedLabor({1, 2}, 0, list, 3),

@@ -16,7 +16,7 @@
 #include "common/sample/digest.h"
 #include "common/sample/local/local_batch_source.h"
 #include "tests/support/store_builder.h"
-#include "tests/support/ways.h"
+#include "tests/support/variants.h"
 
 namespace millrace {
 namespace {
@@ -100,7 +100,7 @@ TEST(SamplerTest, EachNegativePairHasATreeOfItsOwn) {
   }
 }
 
-TEST(SamplerTest, NamesOfTypesDoNotReachTheSampling) {
+TEST(SamplerTest, TypeNamesDoNotAffectSampling) {
   TestGraph graph = SixCycle();
   graph.types[0].name = graph.relations[0].src = graph.relations[0].dst =
       "paper";
@@ -132,7 +132,7 @@ TEST(SamplerTest, KeepsTreesApartWhenDisjoint) {
               ElementsAre(4, 5, 6, 7, 2, 3, 6, 7, 4, 5, 8, 9));
 }
 
-TEST(SamplerTest, IsolatedSeedsStandAlone) {
+TEST(SamplerTest, IsolatedSeedsHaveNoEdges) {
   TestGraph graph;
   graph.types = {{.name = "node", .count = 5}};
   graph.relations = {{}};
@@ -220,7 +220,7 @@ TEST(SamplerTest, SamplesOnlyTheNamedRelations) {
 // Every partitioning of a graph gives the same digests.
 class PartitionedTest : public ::testing::TestWithParam<int> {};
 
-TEST_P(PartitionedTest, DigestsAreThoseOfTheDataset) {
+TEST_P(PartitionedTest, DigestsMatchTheDatasets) {
   TestGraph graph = testing::RichGraph();
   for (testing::TestRelation& relation : graph.relations) {
     relation.in = relation.out = true;
@@ -256,24 +256,24 @@ TEST_P(PartitionedTest, DigestsAreThoseOfTheDataset) {
   EXPECT_EQ(compared, 32);
 }
 
-TEST_P(PartitionedTest, EveryWayOfSamplingGivesThoseOfTheDataset) {
+TEST_P(PartitionedTest, EverySamplingMethodMatchesTheDataset) {
   const TestGraph graph = testing::RandomGraph(1);
   const auto dataset = OpenGraph(graph, 0);
   const auto store = OpenGraph(graph, GetParam());
   const Schema& schema = dataset->manifest().schema;
-  for (const testing::Way& way : testing::WaysToSample()) {
-    const JobSpec spec = way.Job();
+  for (const testing::Variant& variant : testing::SamplingVariants()) {
+    const JobSpec spec = variant.Job();
     for (const testing::Seeds& seeds : testing::SeedsFor(spec)) {
-      const bool edge_features = way.has_edge_ids();
+      const bool edge_features = variant.has_edge_ids();
       const auto expected =
           testing::Sample(*dataset, spec, seeds, 2, edge_features);
       const auto actual =
           testing::Sample(*store, spec, seeds, 2, edge_features);
-      ASSERT_TRUE(expected.ok()) << way.name << ": " << expected.status();
-      ASSERT_TRUE(actual.ok()) << way.name << ": " << actual.status();
+      ASSERT_TRUE(expected.ok()) << variant.name << ": " << expected.status();
+      ASSERT_TRUE(actual.ok()) << variant.name << ": " << actual.status();
       EXPECT_EQ(Hex(DigestBatch(*expected, schema)),
                 Hex(DigestBatch(*actual, schema)))
-          << way.name;
+          << variant.name;
     }
   }
 }

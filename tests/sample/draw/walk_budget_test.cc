@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks whose sizes a stranger may choose: memory is reserved before it is
-// used, and work stops soon after its call is cancelled.
+// Walks whose sizes an untrusted client may choose: memory is reserved before
+// it is used, and work stops soon after its call is cancelled.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -91,7 +91,7 @@ TEST_P(WalkBudgetTest, HugeBatchesAreRefusedBeforeTheyTakeMemory) {
   EXPECT_EQ(source.expands, 0);
 }
 
-TEST_P(WalkBudgetTest, WhatIsPromisedIsAsMuchAsPathsTake) {
+TEST_P(WalkBudgetTest, ReservesAsMuchAsPathsTake) {
   constexpr uint64_t kWalkers = uint64_t{kNodes} * 100;
   CountingSource source;
   const absl::Status status = Run(Job(100, 20), kNodes, source);
@@ -106,7 +106,7 @@ TEST_P(WalkBudgetTest, WhatIsPromisedIsAsMuchAsPathsTake) {
 }
 
 // A step of a million walkers checks for cancellation.
-TEST_P(WalkBudgetTest, WalksThatAreGivenUpEndInTheirStep) {
+TEST_P(WalkBudgetTest, CancelledWalksStopWithinAStep) {
   CountingSource source;
   source.given_up_after = 1;
   const absl::Status status = Run(Job(4096, 255), 300, source);
@@ -115,7 +115,7 @@ TEST_P(WalkBudgetTest, WalksThatAreGivenUpEndInTheirStep) {
 }
 
 // The work after the last step takes longest.
-TEST_P(WalkBudgetTest, CountingThatIsGivenUpEnds) {
+TEST_P(WalkBudgetTest, CancelledCountingStops) {
   CountingSource source;
   source.given_up_after = 255;
   const absl::Status status = Run(Job(4096, 255), 4, source);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks and PPR: the contents of their batches. walk_law_test.cc tests their
-// distributions.
+// Walks and PPR: the contents of their batches. walk_distribution_test.cc tests
+// their distributions.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -41,7 +41,7 @@ class WalkTest : public ::testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Partitions, WalkTest, ::testing::Values(0, 1, 3));
 
 // This is pyg-lib's case of walks of 5 steps on a cycle of 4.
-TEST_P(WalkTest, StepsOfACycleGoToNeighbours) {
+TEST_P(WalkTest, StepsOfACycleGoToNeighbors) {
   const auto source = OpenGraph(testing::Cycle(4), GetParam());
   const auto batch =
       Sample(*source, Walk(SampleMethod::kWalk, 1, 5), {{0, 1, 2, 3}, {}});
@@ -151,8 +151,8 @@ TEST_P(WalkTest, WalksEndAtEmptyLists) {
   EXPECT_EQ(batch->edges[0].edge_count(), 2);
 }
 
-// In a cycle no node is next to both ends of an edge, so with a large p and a
-// small q walks go straight on.
+// In a cycle no node is adjacent to both ends of an edge, so with a large p and
+// a small q walks go straight on.
 TEST_P(WalkTest, LargePGoesRoundACycle) {
   const auto source = OpenGraph(testing::Cycle(64), GetParam());
   JobSpec spec = Walk(SampleMethod::kWalk, 20, 10);
@@ -173,7 +173,7 @@ TEST_P(WalkTest, LargePGoesRoundACycle) {
 }
 
 // The draws of a biased job do not depend on partitions, even where whole lists
-// have equal entries and loops; and p = q = 1 are walks as they ever were.
+// have equal entries and loops; and p = q = 1 gives unbiased walks.
 TEST_P(WalkTest, BiasedStepsAreEdgesAndTheSameEverywhere) {
   const TestGraph graph = RandomGraph(3);
   const auto source = OpenGraph(graph, GetParam());

@@ -37,7 +37,7 @@ struct Golden {
   std::function<void(JobSpec&)> set;
 };
 
-TEST(GoldenTest, NodeSeedsGiveTheDigestsOfTheOracle) {
+TEST(GoldenTest, NodeSeedsMatchTheOracle) {
   const auto source = testing::OpenGraph(Graph(), 0);
   const std::vector<Golden> jobs = {
       {"uniform",
@@ -84,7 +84,7 @@ TEST(GoldenTest, NodeSeedsGiveTheDigestsOfTheOracle) {
   }
 }
 
-TEST(GoldenTest, EdgeSeedsGiveTheDigestsOfTheOracle) {
+TEST(GoldenTest, EdgeSeedsMatchTheOracle) {
   const testing::TestGraph graph = Graph();
   const auto source = testing::OpenGraph(graph, 0);
   const std::vector<Golden> jobs = {

@@ -151,12 +151,12 @@ TEST(DrawConformanceTest, OneHopOfTwoNodes) {
   EXPECT_THAT(temporal.counts, ElementsAre(1, 1));
 }
 
-// A way of sampling, as a change to a job.
-struct Way {
+// A sampling method, as a change to a job.
+struct Variant {
   std::string name;
   void (*set)(JobSpec&);
 };
-const Way kWays[] = {
+const Variant kVariants[] = {
     {"uniform", [](JobSpec&) {}},
     {"last", [](JobSpec& s) { s.temporal = TemporalStrategy::kLast; }},
     {"weighted", [](JobSpec& s) { s.weighted = true; }},
@@ -193,17 +193,19 @@ class PartitionsTest : public ::testing::TestWithParam<int> {
   PartitionsTest()
       : graph_(RandomGraph(5)), source_(OpenGraph(graph_, GetParam())) {}
 
-  // Calls check(spec, name, seeds, times) for all ways, directions and seeds.
+  // Calls check(spec, name, seeds, times) for all variants, directions and
+  // seeds.
   template <typename Check>
   void ForEachJob(const Fanouts& fanouts, Check check) {
-    for (const Way& way : kWays) {
+    for (const Variant& variant : kVariants) {
       for (const Direction direction : {Direction::kIn, Direction::kOut}) {
         for (const Seeds& seeds : {kOwnTimes, kOtherTimes}) {
           JobSpec spec = Temporal(fanouts);
           spec.seed_type = "item";
           spec.direction = direction;
-          way.set(spec);
-          SCOPED_TRACE(way.name + " " + std::string(DirectionName(direction)) +
+          variant.set(spec);
+          SCOPED_TRACE(variant.name + " " +
+                       std::string(DirectionName(direction)) +
                        (seeds.times.empty() ? " own" : " given"));
           check(spec, seeds, TimesOf(graph_, seeds));
         }
@@ -361,22 +363,22 @@ TestGraph Hub(int64_t edges) {
   return graph;
 }
 
-TEST(TemporalTest, LaterEdgesAreAsIfTheyWereNotThere) {
+TEST(TemporalTest, LaterEdgesHaveNoEffect) {
   constexpr int64_t kAll = 300;
   const auto whole = OpenGraph(Hub(kAll), 0);
   for (const int64_t time : {0, 1, 20, 70, 98}) {
     const auto early = OpenGraph(Hub((time + 1) * 3), 0);
-    for (const Way& way : kWays) {
+    for (const Variant& variant : kVariants) {
       for (const int32_t fanout : {1, 5, 60, -1}) {
         JobSpec spec = Temporal({fanout});
-        way.set(spec);
+        variant.set(spec);
         const Seeds seeds = {{0, 0}, {time, time}};
         const auto got = Sample(*whole, spec, seeds);
         const auto want = Sample(*early, spec, seeds);
         ASSERT_TRUE(got.ok()) << got.status();
         ASSERT_TRUE(want.ok()) << want.status();
         EXPECT_EQ(Int64s(got->edges[0].edge_id), Int64s(want->edges[0].edge_id))
-            << way.name << " fanout " << fanout << " time " << time;
+            << variant.name << " fanout " << fanout << " time " << time;
         EXPECT_EQ(NodesOf(*got, 0), NodesOf(*want, 0));
       }
     }
@@ -445,7 +447,7 @@ TEST(TemporalTest, SeedsOfASplitHaveTheirOwnTimes) {
   }
 }
 
-TEST(TemporalTest, TimesOfSeedsAreForTemporalJobs) {
+TEST(TemporalTest, OnlyTemporalJobsAcceptSeedTimes) {
   const auto source = OpenGraph(NodeTimes(), 0);
   const absl::Status status =
       Sample(*source, ExplicitJob({2}), {{2, 3}, {0, 0}}).status();

@@ -244,7 +244,7 @@ TEST(TrainGraphTest, LeavesOutTheEdgesOfSeedsToo) {
   }
 }
 
-TEST(TrainGraphTest, NamesTheSplitsWhereThereIsNoSuch) {
+TEST(TrainGraphTest, AnUnknownSplitErrorListsTheSplits) {
   const auto source = OpenGraph(RandomGraph(1), 0);
   JobSpec spec = ExplicitJob({2}, "item");
   spec.train_graph = "trian";

@@ -96,7 +96,7 @@ TEST(FindEdgesTest, FindsEveryEntryOfAListAndNoOther) {
   }
 }
 
-TEST(FindEdgesTest, NodesOfOthersAreRefusedByTheirPosition) {
+TEST(FindEdgesTest, NamesThePositionOfNodesOwnedElsewhere) {
   const auto store = testing::TestStore(Hubs(true)).Open();
   const std::vector<uint64_t> src = {1, 2, 3}, dst = {0, 0, kNodes};
   CancelPoller poller;
@@ -151,7 +151,7 @@ TEST_F(LongListTest, IsReadOnceForAllPairs) {
   EXPECT_LE(looks, 4);
 }
 
-TEST_F(LongListTest, IsGivenUpWithinIt) {
+TEST_F(LongListTest, CancellationStopsWithinIt) {
   CancelPoller poller([] { return absl::CancelledError("nobody waits"); });
   EXPECT_TRUE(absl::IsCancelled(
       FindEdges(*store_, 0, {0, src_, dst_}, poller).status()));

@@ -136,7 +136,7 @@ class NegativesTest : public ::testing::Test {
   ResolvedSeeds seeds_;
 };
 
-TEST_F(NegativesTest, TripletsAreDrawnUntilTheyAreNoEdges) {
+TEST_F(NegativesTest, RedrawsTripletsThatAreEdges) {
   const std::set<Pair> edges = ManyPairs();
   FakeDirectory directory(edges);
   ASSERT_TRUE(DrawAll({NegativeMode::kTriplet, 4}, directory).ok());
@@ -156,7 +156,7 @@ TEST_F(NegativesTest, TripletsAreDrawnUntilTheyAreNoEdges) {
   EXPECT_EQ(seeds_.false_negatives, 0u);
 }
 
-TEST_F(NegativesTest, PairsAreDrawnUntilTheyAreNoEdges) {
+TEST_F(NegativesTest, RedrawsPairsThatAreEdges) {
   const std::set<Pair> edges = ManyPairs();
   FakeDirectory directory(edges);
   // 7.5 pairs are rounded up to 8.
@@ -178,7 +178,7 @@ TEST_F(NegativesTest, PairsAreDrawnUntilTheyAreNoEdges) {
 }
 
 // If all pairs are edges of the graph, the last redraw is kept.
-TEST_F(NegativesTest, EdgesThatAreLeftAfterTwentyRedrawsStayAndAreCounted) {
+TEST_F(NegativesTest, EdgesLeftAfterTwentyRedrawsAreKeptAndCounted) {
   FakeDirectory directory(AllPairs());
   ASSERT_TRUE(DrawAll({NegativeMode::kTriplet, 2}, directory).ok());
   for (uint32_t q = 0; q < 10; ++q) {
@@ -188,7 +188,7 @@ TEST_F(NegativesTest, EdgesThatAreLeftAfterTwentyRedrawsStayAndAreCounted) {
   EXPECT_EQ(directory.looked_up(), 21u * 10);
 }
 
-TEST_F(NegativesTest, SharedOnesAreNotLookedUp) {
+TEST_F(NegativesTest, SharedNegativesAreNotChecked) {
   FakeDirectory directory(AllPairs());
   ASSERT_TRUE(DrawAll({NegativeMode::kShared, 3}, directory).ok());
   EXPECT_THAT(seeds_.negative_dst.original_ids,
@@ -198,7 +198,7 @@ TEST_F(NegativesTest, SharedOnesAreNotLookedUp) {
   EXPECT_EQ(directory.looked_up(), 0u);
 }
 
-TEST_F(NegativesTest, GivenOnesAreKeptUnlessTheJobHasItsOwn) {
+TEST_F(NegativesTest, GivenNegativesAreKeptUnlessTheJobDrawsItsOwn) {
   seeds_.negative_dst.Add(1, 9);
   FakeDirectory directory({});
   ASSERT_TRUE(DrawAll({NegativeMode::kNone, 0}, directory).ok());

@@ -25,7 +25,7 @@ ResolvedJob JobOfLists(int64_t batch_size) {
   return job;
 }
 
-// Those of the batch if it brings any.
+// The explicit seeds of the request, if any.
 std::optional<std::vector<int64_t>> SeedsOf(
     const absl::StatusOr<BatchRequest>& request) {
   EXPECT_TRUE(request.ok()) << request.status();
@@ -47,7 +47,7 @@ TEST(RequestPlanTest, EachEpochHasItsOwnList) {
               HasSubstr("epoch 2 has no list: only 2 epochs have one"));
 }
 
-TEST(RequestPlanTest, OneListIsOfAllEpochs) {
+TEST(RequestPlanTest, ASingleListServesAllEpochs) {
   const auto plan =
       RequestPlan::Create(JobOfLists(2), Manifest(), testing::Seeds{{5, 6, 7}});
   ASSERT_TRUE(plan.ok()) << plan.status();

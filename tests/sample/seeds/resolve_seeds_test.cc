@@ -64,7 +64,7 @@ TEST(CheckExplicitSeedsTest, RefusesColumnsOfOtherLengths) {
   }
 }
 
-TEST(CheckExplicitSeedsTest, NodesAreNoPairsAndHaveTimesIfTemporal) {
+TEST(CheckExplicitSeedsTest, NodeSeedsHaveNoPairColumnsAndHaveTimesIfTemporal) {
   ResolvedJob job;
   ExplicitSeeds seeds;
   seeds.ids = {1, 2};

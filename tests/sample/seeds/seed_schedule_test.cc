@@ -94,7 +94,7 @@ TEST(SeedScheduleTest, LocalOrderKeepsBatchesWithinOnePartition) {
 }
 
 // Otherwise the partitions would be read in the same order each time.
-TEST(SeedScheduleTest, LocalBatchesAreInterleavedAnewEachEpoch) {
+TEST(SeedScheduleTest, LocalBatchesAreInterleavedDifferentlyEachEpoch) {
   JobSpec spec = Job(1);
   spec.seed_order = SeedOrder::kLocal;
   const SeedSchedule plan(spec, {20, 20, 20});
@@ -124,7 +124,7 @@ TEST(SeedScheduleTest, PartitionsOfOneSizeHaveTheirOwnOrders) {
                                   b->positions.begin()));
 }
 
-TEST(SeedScheduleTest, GlobalHomesGoRound) {
+TEST(SeedScheduleTest, GlobalHomesRotate) {
   const SeedSchedule plan(Job(2), {5, 5, 5});
   EXPECT_EQ(plan.FindHome(0, 0), 0);
   EXPECT_EQ(plan.FindHome(0, 4), 1);

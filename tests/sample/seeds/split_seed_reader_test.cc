@@ -113,7 +113,7 @@ TEST_F(SplitSeedReaderTest, ShuffledLocalBatchesHoldEverySeedOnce) {
   EXPECT_EQ(all, graph_.splits[0].ids);
 }
 
-TEST_F(SplitSeedReaderTest, IdsAndOriginalIdsAreOfTheSameNodes) {
+TEST_F(SplitSeedReaderTest, IdsAndOriginalIdsMatch) {
   const SplitSeedReader seeds(*store_);
   for (const SeedOrder order : {SeedOrder::kLocal, SeedOrder::kGlobal}) {
     const auto batch = seeds.ReadBatch(Job(order, true), 0, 1);
@@ -141,7 +141,7 @@ TEST_F(SplitSeedReaderTest, ThreadsMayAskForTheFirstBatchAtOnce) {
   for (const auto& batches : seen) EXPECT_EQ(batches, expected);
 }
 
-// Seed i goes from user i to item 2 * i mod 11; all columns tell i.
+// Seed i goes from user i to item 2 * i mod 11; every column encodes i.
 EdgeSplitColumns PairsOfEveryColumn() {
   constexpr int64_t kSeeds = 9;
   std::vector<int64_t> src, dst, edge_id, time, negative;

@@ -62,7 +62,7 @@ TEST_F(AcceptorTest, HandsOnConnections) {
   EXPECT_EQ(acceptor_->refused(), 0u);
 }
 
-TEST_F(AcceptorTest, OneAddressDoesNotTakeThePlaceOfOthers) {
+TEST_F(AcceptorTest, OneAddressDoesNotCrowdOutOthers) {
   Start({.all = 10, .per_address = 2});
   const auto clients = testing::SilentClients(port_, 5);
   for (size_t i = 2; i < clients.size(); ++i) {
@@ -75,7 +75,7 @@ TEST_F(AcceptorTest, OneAddressDoesNotTakeThePlaceOfOthers) {
   EXPECT_FALSE(clients[1].AwaitReadable(/*timeout_ms=*/0));
 }
 
-TEST_F(AcceptorTest, RefusesMoreThanTheLimitOfAll) {
+TEST_F(AcceptorTest, EnforcesTheTotalLimit) {
   Start({.all = 1, .per_address = 10});
   const SocketClient first(port_);
   AwaitTaken(1);
@@ -91,7 +91,7 @@ TEST_F(AcceptorTest, RefusesMoreThanTheLimitOfAll) {
   EXPECT_EQ(Taken(), 1u);
 }
 
-TEST_F(AcceptorTest, EndsTheNewestOfTheAddressThatHasMost) {
+TEST_F(AcceptorTest, ClosesTheNewestConnectionOfTheBusiestAddress) {
   Start({.all = 3, .per_address = 3});
   const auto clients = testing::SilentClients(port_, 3);
   const SocketClient other(port_, "127.0.0.2");

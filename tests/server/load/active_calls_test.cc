@@ -59,8 +59,8 @@ TEST(ActiveCallsTest, EndsCallsOfStalledClients) {
 }
 
 // Two calls are due. While one is being ended the other leaves, and a new call
-// takes its address.
-TEST(ActiveCallsTest, SparesTheNewCallOfAnOldAddress) {
+// reuses its address.
+TEST(ActiveCallsTest, SparesANewCallAtAReusedAddress) {
   std::array<Context, 2> contexts;
   Context last;
   int ends = 0;
@@ -91,9 +91,8 @@ TEST(ActiveCallsTest, SparesTheNewCallOfAnOldAddress) {
 
 constexpr SteadyTime kNever = SteadyTime::InfiniteFuture();
 
-// Calls whose clients do not go, although they were ended, give up their places
-// but are counted.
-TEST(ActiveCallsTest, TwiceAsManyCallsAsPlacesMayBeThere) {
+// Ended calls whose clients do not leave give up their places but still count.
+TEST(ActiveCallsTest, AllowsTwiceAsManyCallsAsPlaces) {
   ActiveCalls calls(4, [](Context*, const absl::Status&) {});
   std::vector<std::unique_ptr<Context>> contexts;
   const auto enter = [&](const std::string& client) {
@@ -212,7 +211,7 @@ TEST(ActiveCallsTest, EndsACallOnlyOnce) {
   ASSERT_NE(clients.Enter("greedy"), nullptr);
 }
 
-// No call is ended twice, although the calls take long to leave.
+// No call is ended twice, although the calls take a long time to leave.
 TEST(ActiveCallsTest, EndsEachCallOnce) {
   std::array<Context, 3> contexts;
   Mutex mutex;
@@ -247,7 +246,7 @@ TEST(ActiveCallsTest, RefusesMoreClientsThanPlaces) {
   EXPECT_EQ(clients.calls().count(), 2);
 }
 
-// Calls that are being ended may take long to leave.
+// Calls that are being ended may take a long time to leave.
 TEST(ActiveCallsTest, HoldsTwiceAsManyCallsAtMostWhileSomeEnd) {
   std::vector<std::unique_ptr<Context>> contexts;
   ActiveCalls calls(4, [](Context*, const absl::Status&) {});

@@ -70,7 +70,7 @@ TEST(AdmissionTest, GivesBackWhatACallReserved) {
   EXPECT_EQ(admission.in_use(), 0u);
 }
 
-TEST(AdmissionTest, RefusesForEverWhatCanNeverFit) {
+TEST(AdmissionTest, PermanentlyRefusesWhatCanNeverFit) {
   Admission admission(100);
   auto call = Reserve(admission, 1, 50);
   ASSERT_TRUE(call.ok());
@@ -81,7 +81,7 @@ TEST(AdmissionTest, RefusesForEverWhatCanNeverFit) {
   EXPECT_FALSE(IsRetryable(status));
 }
 
-TEST(AdmissionTest, RefusesForNowWhatOthersHold) {
+TEST(AdmissionTest, TemporarilyRefusesWhatOthersHold) {
   Admission admission(100);
   auto first = Reserve(admission, 1, 60);
   const absl::Status status = Reserve(admission, 2, 50).status();
@@ -92,7 +92,7 @@ TEST(AdmissionTest, RefusesForNowWhatOthersHold) {
   EXPECT_TRUE(Reserve(admission, 2, 50).ok());
 }
 
-TEST(AdmissionTest, ReservesWhatTheJobUsedToNeed) {
+TEST(AdmissionTest, ReservesTheJobsAverage) {
   Admission admission(1000);
   {
     auto call = Reserve(admission, 7, 10);
@@ -111,7 +111,8 @@ TEST(AdmissionTest, ReservesWhatTheJobUsedToNeed) {
   EXPECT_GT(later, 20u);
 }
 
-// Otherwise one batch beyond the limit would refuse the job for ever.
+// Otherwise one batch beyond the limit would cause the job to be refused
+// forever.
 TEST(AdmissionTest, ReservesNoMoreThanTheLimitForAJob) {
   Admission admission(100);
   {
@@ -124,7 +125,7 @@ TEST(AdmissionTest, ReservesNoMoreThanTheLimitForAJob) {
   EXPECT_EQ(admission.in_use(), 100u);
 }
 
-TEST(AdmissionTest, SettlesBeyondWhatWasReservedWithinTheLimit) {
+TEST(AdmissionTest, MaySettleAboveTheReservationWithinTheLimit) {
   Admission admission(100);
   auto call = Reserve(admission, 1, 40);
   ASSERT_TRUE(call.ok());
@@ -209,7 +210,7 @@ TEST(AdmissionTest, SaysWhatToDoAboutACallAboveTheShare) {
               HasSubstr("a larger max_inflight_bytes"));
 }
 
-TEST(AdmissionTest, EndsOwnStreamsThatWaitedForLong) {
+TEST(AdmissionTest, EndsTheClientsOwnLongStalledStreams) {
   Calls calls(100, /*stalled_after=*/absl::ZeroDuration());
   const auto other = calls.Waiting("other", "other", 10);
   const auto own = calls.Waiting("good", "own", 50);
@@ -262,7 +263,7 @@ TEST(AdmissionTest, LeavesGreedyClientsTheirShare) {
 }
 
 // Ending some calls gains nothing if ending all of them would not be enough.
-TEST(AdmissionTest, EndsNothingIfThatMakesTooLittleRoom) {
+TEST(AdmissionTest, EndsNothingIfThatWouldNotFreeEnough) {
   Calls calls(100, /*stalled_after=*/absl::ZeroDuration());
   const auto working = calls.Reserve("other", "working", 50);
   const auto stalled = calls.Waiting("good", "stalled", 50);

@@ -51,7 +51,7 @@ class HopBudgetTest : public ::testing::Test {
   DrawContext draw_;
 };
 
-TEST_F(HopBudgetTest, ForeseesTheRepliesToAFanout) {
+TEST_F(HopBudgetTest, EstimatesTheRepliesToAFanout) {
   Admission admission(1 << 30);
   Admission::Reservation reservation = Reserve(admission);
   HopBudget budget(*store_, reservation, 1000);
@@ -65,8 +65,8 @@ TEST_F(HopBudgetTest, ForeseesTheRepliesToAFanout) {
   EXPECT_EQ(admission.in_use(), before);
 }
 
-// A faulty or foreign server could send such a reply.
-TEST_F(HopBudgetTest, PicksBeyondTheFanoutCost) {
+// A faulty or malicious server could send such a reply.
+TEST_F(HopBudgetTest, PicksBeyondTheFanoutAreCharged) {
   Admission admission(1 << 30);
   Admission::Reservation reservation = Reserve(admission);
   HopBudget budget(*store_, reservation, 0);
@@ -81,9 +81,9 @@ TEST_F(HopBudgetTest, PicksBeyondTheFanoutCost) {
 
 // An edge is picked once, unless each seed has a tree of its own or edges are
 // drawn with replacement.
-TEST_F(HopBudgetTest, ForeseesEachEdgeOnceIfItCanBePickedOnce) {
+TEST_F(HopBudgetTest, CountsEachEdgeOnceIfItCanBePickedOnlyOnce) {
   const std::vector<uint32_t> trees(kNodes, 0);
-  const auto foreseen = [&](bool replace, bool disjoint) {
+  const auto estimated = [&](bool replace, bool disjoint) {
     Admission admission(1 << 30);
     Admission::Reservation reservation = Reserve(admission);
     HopBudget budget(*store_, reservation, 0);
@@ -93,10 +93,10 @@ TEST_F(HopBudgetTest, ForeseesEachEdgeOnceIfItCanBePickedOnce) {
     EXPECT_TRUE(budget.StartHop(draw_, {&frontier, 1}).ok());
     return admission.in_use() - kNodes * 24;  // for grouping the nodes
   };
-  const uint64_t once = foreseen(false, false);
+  const uint64_t once = estimated(false, false);
   EXPECT_GT(once, kNodes * kDegree * sizeof(uint64_t));
-  EXPECT_EQ(foreseen(true, false), 2 * once);
-  EXPECT_EQ(foreseen(false, true), 2 * once);
+  EXPECT_EQ(estimated(true, false), 2 * once);
+  EXPECT_EQ(estimated(false, true), 2 * once);
 }
 
 TEST_F(HopBudgetTest, ReservesAllNeighborsOfPeersAsTheyCome) {
@@ -119,7 +119,7 @@ TEST_F(HopBudgetTest, ReservesAllNeighborsOfPeersAsTheyCome) {
 
 // What a node and a pick cost, and the picks of the half of the lists that is
 // mapped.
-TEST_F(HopBudgetTest, PicksCostMoreWithIdsAndRowsOfEdges) {
+TEST_F(HopBudgetTest, EdgeIdsAndRowsAreCharged) {
   constexpr uint64_t kOwn = kNodes / 2 * kDegree;
   const auto cost = [this](bool edge_ids, bool feature_rows) {
     Admission admission(1 << 30);
@@ -182,7 +182,7 @@ TEST_F(HopRepliesTest, AreNoLargerThanAServerSends) {
   EXPECT_EQ(Expected({all, all}, {{true, true}, {false, true}}), 2 * kLargest);
 }
 
-TEST_F(HopRepliesTest, AreForeseenForEachHopAnew) {
+TEST_F(HopRepliesTest, AreEstimatedPerHop) {
   Admission admission(1 << 30);
   Admission::Reservation reservation = Reserve(admission);
   HopBudget budget(*store_, reservation, 0);
@@ -217,7 +217,7 @@ TEST_F(HopBudgetTest, ReleasedPicksMakeRoomForLaterHops) {
   EXPECT_LE(admission.in_use(), once + 10 * kNodes * 24);
 }
 
-TEST_F(HopBudgetTest, EdgeIdsOfPeersCost) {
+TEST_F(HopBudgetTest, EdgeIdsFromPeersAreCharged) {
   const auto bytes_of_replies = [this](bool edge_ids) {
     Admission admission(1 << 30);
     Admission::Reservation reservation = Reserve(admission);

@@ -23,7 +23,7 @@ using Verdict = OpenConnections::Verdict;
 
 UniqueFd NewSocket() { return UniqueFd(socket(AF_INET, SOCK_STREAM, 0)); }
 
-// Retries, because looks are at least some microseconds apart.
+// Retries, because scans are at least a few microseconds apart.
 template <typename Condition>
 bool Soon(const Condition& condition) {
   const SteadyTime end = SteadyNow() + absl::Minutes(1);
@@ -38,7 +38,7 @@ bool SoonCounts(OpenConnections& connections, int count) {
   return Soon([&] { return connections.Count() == count; });
 }
 
-TEST(OpenConnectionsTest, CountsThoseThatAreOpen) {
+TEST(OpenConnectionsTest, CountsOpenConnections) {
   OpenConnections connections({.all = 10, .per_address = 10});
   EXPECT_EQ(connections.Count(), 0);
   UniqueFd first = NewSocket();
@@ -82,7 +82,7 @@ struct Connection {
   UniqueFd client;
 };
 
-TEST(OpenConnectionsTest, AddressesWithLessThanAShareTakePlaces) {
+TEST(OpenConnectionsTest, AddressesBelowTheirShareGetPlaces) {
   OpenConnections connections({.all = 4, .per_address = 4});
   Connection a[3];
   const Connection b, c, d;
@@ -114,8 +114,8 @@ TEST(OpenConnectionsTest, AddressesWithLessThanAShareTakePlaces) {
 }
 
 TEST(OpenConnectionsTest, EndsNoSocketThatReusesADescriptor) {
-  // Right after a look, the class does not know yet that a socket was closed.
-  // If the next look came too early, the test is repeated.
+  // Right after a scan, the class does not know yet that a socket was closed.
+  // If the next scan came too early, the test is repeated.
   EXPECT_TRUE(Soon([] {
     OpenConnections connections({.all = 2, .per_address = 2});
     const Connection first, second, other, next;

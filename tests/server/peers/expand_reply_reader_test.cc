@@ -64,7 +64,7 @@ class AppendPicksTest : public ::testing::Test {
   Picks picks_;
 };
 
-TEST_F(AppendPicksTest, FollowThoseThatAreThere) {
+TEST_F(AppendPicksTest, AreAppendedToExistingPicks) {
   for (int answer = 0; answer < 2; ++answer) {
     const auto nodes = Append(Good());
     ASSERT_TRUE(nodes.ok()) << nodes.status();
@@ -76,7 +76,7 @@ TEST_F(AppendPicksTest, FollowThoseThatAreThere) {
   EXPECT_THAT(picks_.feature_rows, ElementsAre(1, 0, 3, 1, 0, 3));
 }
 
-TEST_F(AppendPicksTest, AreRefusedIfTheyContradictThemselves) {
+TEST_F(AppendPicksTest, AreRefusedIfInconsistent) {
   using Picks = v1::ExpandReply_Picks;
   const std::vector<std::function<void(Picks&)>> edits = {
       [](Picks& p) {
@@ -109,7 +109,7 @@ TEST_F(AppendPicksTest, AreRefusedIfTheyContradictThemselves) {
   EXPECT_TRUE(picks_.counts.empty());
 }
 
-TEST_F(AppendPicksTest, HaveNoColumnsThatNobodyAskedFor) {
+TEST_F(AppendPicksTest, HaveOnlyRequestedColumns) {
   draw_.edge_ids = false;
   EXPECT_FALSE(Append(Good()).ok());
   v1::ExpandReply_Picks picks = Good();
@@ -121,7 +121,7 @@ TEST_F(AppendPicksTest, HaveNoColumnsThatNobodyAskedFor) {
   EXPECT_TRUE(Append(picks).ok());
 }
 
-TEST_F(AppendPicksTest, MayBeManyIfAllNeighborsAreWanted) {
+TEST_F(AppendPicksTest, AreUnlimitedIfAllNeighborsAreRequested) {
   v1::ExpandReply_Picks picks = Good();
   picks.set_counts(Raw<uint32_t>({3, 0}));
   frontier_.fanout = kAllNeighbors;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a home makes of replies to Expand that no sound server gives.
+// How a home handles Expand replies that no correct server sends.
 #include "server/peers/peer_expand.h"
 
 #include <gmock/gmock.h>
@@ -102,7 +102,7 @@ TEST_F(PeerExpandTest, RepliesThatDoNotFitTheRequestAreNamed) {
 }
 
 // The nodes of negatives are looked up where their original ids are.
-TEST_F(PeerExpandTest, LookupsHaveAsManyIdsAsWereAskedFor) {
+TEST_F(PeerExpandTest, LookupRepliesMustHaveTheRequestedNumberOfIds) {
   JobSpec spec;
   spec.seed_kind = SeedKind::kEdge;
   spec.seed_type = "item__likes__user";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which server of another partition a home asks, seen from its client.
+// Which server of another partition a home asks, observed through a client.
 #include "server/peers/peer_picker.h"
 
 #include <gmock/gmock.h>
@@ -68,9 +68,9 @@ class PeerPickerTest : public ::testing::Test {
         .status;
   }
 
-  // From now on, `script` decides how call number n of either replica, counted
-  // from 0, begins, and `edit` changes its reply. Returns which replicas were
-  // asked, in turn. The arguments must outlive the calls.
+  // `script` decides from now on how the n-th call (from 0) to either replica
+  // begins, and `edit` changes its reply. Returns which replicas were asked, in
+  // turn. The arguments must outlive the calls.
   const std::vector<int>& Script(
       const std::function<absl::Status(int)>& script,
       const std::function<void(int, v1::ExpandReply&)>& edit) {
@@ -92,7 +92,7 @@ class PeerPickerTest : public ::testing::Test {
   void Fail(ScriptedSampler& replica, const absl::Status& status) {
     replica.OnExpand([status] { return ToGrpcStatus(status); });
   }
-  // How often a replica has been asked since Start().
+  // How many times a replica has been asked since Start().
   int asked(int replica) const {
     return replicas_[replica]->expands() - asked_before_[replica];
   }
@@ -144,7 +144,7 @@ TEST_F(PeerPickerTest, AsksEachBusyReplicaOnce) {
   EXPECT_EQ(asked(1), 1);
 }
 
-TEST_F(PeerPickerTest, TurnsToTheReplicaThatIsFree) {
+TEST_F(PeerPickerTest, SwitchesToTheIdleReplica) {
   Start(2);
   for (size_t failing : {0, 1}) {
     Fail(*replicas_[failing], Busy());
@@ -201,7 +201,7 @@ TEST_F(PeerPickerTest, EachPieceMayGoToAnyReplica) {
   EXPECT_EQ(asked_in_turn[3], asked_in_turn[0]);
 }
 
-TEST_F(PeerPickerTest, AsksNobodyElseWhatNobodyCanAnswer) {
+TEST_F(PeerPickerTest, DoesNotRetryInvalidRequestsElsewhere) {
   Start(2);
   for (const auto& replica : replicas_) {
     Fail(*replica, absl::InvalidArgumentError("wrong"));
@@ -211,9 +211,9 @@ TEST_F(PeerPickerTest, AsksNobodyElseWhatNobodyCanAnswer) {
   EXPECT_EQ(asked(0) + asked(1), 1);
 }
 
-// So that the home has time to tell its client which server did not answer. The
-// client gives a call 30 seconds, and gRPC rounds what is left of them up.
-TEST_F(PeerPickerTest, PeersHaveASecondLessThanTheHome) {
+// The home needs that second to tell its client which server did not answer.
+// The client gives a call 30 seconds, and gRPC rounds what is left of them up.
+TEST_F(PeerPickerTest, PeerCallsGetOneSecondLessThanTheHome) {
   Start(1);
   // A batch that takes half a second proves nothing.
   for (int i = 0; i < 10; ++i) {

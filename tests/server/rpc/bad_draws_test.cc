@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests for weighted, temporal and other draws that no client of ours sends:
+// Requests for weighted, temporal and other draws that our clients never send:
 // they get typed errors, and the server carries on.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -192,7 +192,7 @@ TEST_F(BadDrawsTest, UnknownSplitsAreRefused) {
   EXPECT_TRUE(within("").ok());
 }
 
-TEST_F(BadDrawsTest, AmongBeyondTheTypeIsRefused) {
+TEST_F(BadDrawsTest, OutOfRangeAmongNodesAreRefused) {
   const auto among = [](uint32_t relation, const std::string& ids) {
     return ExpandStatus([&](auto& r, auto& f) {
       r.set_rule(v1::ExpandRequest::RULE_AMONG);
@@ -213,7 +213,7 @@ TEST_F(BadDrawsTest, AmongBeyondTheTypeIsRefused) {
   ExpectRefused(among(kCites, "abc"), kInvalid, "among");
 }
 
-TEST_F(BadDrawsTest, AmongHasNoFanout) {
+TEST_F(BadDrawsTest, AmongAllowsNoFanout) {
   ExpectRefused(ExpandStatus([](auto& r, auto& f) {
                   r.set_rule(v1::ExpandRequest::RULE_AMONG);
                   f.set_fanout(2);
@@ -222,7 +222,7 @@ TEST_F(BadDrawsTest, AmongHasNoFanout) {
 }
 
 // This holds whatever else a request with this rule contains.
-TEST_F(BadDrawsTest, AmongNoNodesGivesNoNeighbours) {
+TEST_F(BadDrawsTest, EmptyAmongGivesNoNeighbors) {
   v1::ExpandRequest request = GoodExpand();
   request.set_rule(v1::ExpandRequest::RULE_AMONG);
   request.set_replace(true);
@@ -343,7 +343,7 @@ class BadSampleTest : public BadDrawsTest {
   }
 };
 
-TEST_F(BadSampleTest, UnknownWaysAreRefused) {
+TEST_F(BadSampleTest, UnknownMethodsAreRefused) {
   EXPECT_TRUE(Status([](auto&) {}).ok());
   ExpectRefused(Status([](auto& r) {
                   r.mutable_job()->set_method(static_cast<v1::Job::Method>(77));
@@ -356,7 +356,7 @@ TEST_F(BadSampleTest, UnknownWaysAreRefused) {
       kInvalid, "unknown job.temporal -3");
 }
 
-TEST_F(BadSampleTest, WalksThatCannotBeAreRefused) {
+TEST_F(BadSampleTest, ImpossibleWalksAreRefused) {
   EXPECT_TRUE(Status([](auto& r) { Walk(*r.mutable_job()); }).ok());
   const auto walks = [](uint32_t walks, uint32_t length) {
     return Status([=](auto& r) {

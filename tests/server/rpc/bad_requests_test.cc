@@ -113,7 +113,7 @@ std::vector<Kind> BadSamples() {
       BadSample("no job", [](Request& r) { r.clear_job(); }),
       BadSample("batch beyond the epoch", [](Request& r) { r.set_batch(1); }),
       BadSample("last batch number", [](Request& r) { r.set_batch(~0U); }),
-      BadSample("partition not there", [](Request& r) { r.set_partition(7); }),
+      BadSample("unknown partition", [](Request& r) { r.set_partition(7); }),
       BadSample("another store", [](Request& r) { r.set_fingerprint("x"); }),
       BadSample("unknown type",
                 [](Request& r) { r.mutable_job()->set_seed_type("nobody"); }),
@@ -147,9 +147,9 @@ std::vector<Kind> BadSamples() {
                 [](Request& r) {
                   r.mutable_job()->set_method(static_cast<v1::Job::Method>(99));
                 }),
-      BadSample("weights that are not there",
+      BadSample("missing weights",
                 [](Request& r) { r.mutable_job()->set_weighted(true); }),
-      BadSample("times that are not there",
+      BadSample("missing times",
                 [](Request& r) {
                   r.mutable_job()->set_temporal(v1::Job::TEMPORAL_LAST);
                 }),
@@ -186,7 +186,7 @@ std::vector<Kind> BadSamples() {
       BadSample(
           "features of edges that have none",
           [](Request& r) { r.mutable_columns()->set_edge_features(true); }),
-      BadSample("cached rows of types that are not there",
+      BadSample("cached rows of unknown types",
                 [](Request& r) {
                   for (int i = 0; i < 1000; ++i) r.add_cached_rows(~0ULL);
                 }),
@@ -220,12 +220,12 @@ std::vector<Kind> BadLeafCalls() {
       BadExpand("hop without end", [](auto& r, Frontier&) { r.set_hop(~0U); }),
       BadExpand("graph of an unknown split",
                 [](auto& r, Frontier&) { r.set_within("none"); }),
-      BadExpand("partition not there",
+      BadExpand("unknown partition",
                 [](auto& r, Frontier&) { r.set_partition(~0U); }),
       BadGather("unknown type", [](auto& r) { r.set_node_type(3); }),
       BadGather("unknown column",
                 [](auto& r) { r.set_column(static_cast<v1::NodeColumn>(42)); }),
-      BadGather("column that is not there",
+      BadGather("missing column",
                 [](auto& r) { r.set_column(v1::NODE_COLUMN_TIME); }),
       BadGather("ids out of range", [](auto& r) { r.set_ids(Bytes(4000)); }),
       BadGather("ids of half a byte", [](auto& r) { r.set_ids(Bytes(7)); }),
@@ -359,7 +359,7 @@ class BadRequestsTest : public ::testing::Test {
   std::atomic<int> fetched_ = 0;
 };
 
-TEST_F(BadRequestsTest, EachIsAnsweredAndNothingGrows) {
+TEST_F(BadRequestsTest, EachIsAnsweredAndMemoryStaysFlat) {
   std::vector<Kind> kinds = BadSamples();
   for (Kind& kind : BadLeafCalls()) kinds.push_back(std::move(kind));
   ::grpc::GenericStub generic(channel_);
@@ -454,7 +454,7 @@ TEST_F(BadRequestsTest, CompressedRequestsAreNotInflated) {
   }
 }
 
-TEST_F(BadRequestsTest, HalfRequestsTakeLittleMemory) {
+TEST_F(BadRequestsTest, PartialRequestsTakeLittleMemory) {
   testing::Serve(stored_.path(), "0", stored_.directory() / "small_port",
                  server_, {"--max-inflight-bytes", "64M"});
   std::string port;

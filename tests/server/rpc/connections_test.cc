@@ -77,13 +77,13 @@ void ExpectSilenceIsEnded(const ServerOptions& options,
   }
 }
 
-TEST(ConnectionsTest, ThoseThatDoNotShakeHandsAreClosed) {
+TEST(ConnectionsTest, ClosesConnectionsWithoutAHandshake) {
   ServerOptions options;
   options.handshake_timeout = absl::Milliseconds(200);
   ExpectSilenceIsEnded(options, {"", "PRI", kPreface});
 }
 
-TEST(TlsConnectionsTest, ThoseThatDoNotShakeHandsAreClosed) {
+TEST(TlsConnectionsTest, ClosesConnectionsWithoutAHandshake) {
   const auto directory = testing::TestDirectory("tls_connections");
   const testing::TestCa ca("our CA");
   const testing::CertificatePem pem = ca.Issue({});
@@ -98,7 +98,7 @@ TEST(TlsConnectionsTest, ThoseThatDoNotShakeHandsAreClosed) {
   ExpectSilenceIsEnded(options, {"", kHello});
 }
 
-TEST(ConnectionsTest, IdleOnesAreClosedAndClientsGoOn) {
+TEST(ConnectionsTest, ClosesIdleConnectionsAndClientsReconnect) {
   ServerOptions options;
   options.idle_timeout = absl::Seconds(1);
   FleetHarness fleet(testing::SmallGraph(), 1, options);
@@ -110,7 +110,7 @@ TEST(ConnectionsTest, IdleOnesAreClosedAndClientsGoOn) {
   }
 }
 
-TEST(ConnectionsTest, OneAddressDoesNotTakeThePlaceOfOthers) {
+TEST(ConnectionsTest, OneAddressDoesNotCrowdOutOthers) {
   ServerOptions options;
   options.handshake_timeout = absl::Hours(1);
   options.connections.per_address = 4;
@@ -129,7 +129,7 @@ TEST(ConnectionsTest, OneAddressDoesNotTakeThePlaceOfOthers) {
 }
 
 // A health Watch never ends, so its connection is never idle.
-TEST(ConnectionsTest, WatchesOfManyAddressesDoNotTakeTheLastPlace) {
+TEST(ConnectionsTest, WatchesOfManyAddressesDoNotCrowdOutOthers) {
   ServerOptions options;
   options.connections.all = 40;
   FleetHarness fleet(testing::SmallGraph(), 1, options);
@@ -277,7 +277,7 @@ TEST_F(FilesTest, SilentConnectionsOfManyHostsEndSoon) {
   ExpectGoodEnd();
 }
 
-TEST_F(FilesTest, ServerHearsAfterManyResets) {
+TEST_F(FilesTest, ServerStillAcceptsAfterManyResets) {
   Start(/*max_files=*/1024);
   ExpectServed();
   for (int i = 0; i < 5000; ++i) {

@@ -21,7 +21,7 @@
 #include "common/wire/error_info.h"
 #include "server/rpc/frame_queue.h"
 #include "tests/support/fleet_harness.h"
-#include "tests/support/hand_call.h"
+#include "tests/support/manual_call.h"
 #include "tests/support/socket_client.h"
 #include "tests/support/test_ca.h"
 #include "tests/support/test_directory.h"
@@ -32,7 +32,7 @@ namespace {
 
 using testing::CertificateSpec;
 using testing::FleetHarness;
-using testing::HandCall;
+using testing::ManualCall;
 using testing::SampleRequestOf;
 using testing::SocketClient;
 using testing::WideGraph;
@@ -51,7 +51,7 @@ ChannelPtr ChannelFrom(const char* host, const std::string& address) {
       "server", std::move(socket).TakeFd(), arguments);
 }
 
-// A batch larger than what gRPC sends ahead.
+// A batch larger than what gRPC buffers.
 v1::SampleRequest LargeSample() {
   JobSpec spec;
   spec.fanouts = {5, 5};
@@ -62,11 +62,11 @@ v1::SampleRequest LargeSample() {
 testing::TestGraph Graph() { return WideGraph(3000, 5, 1 << 8); }
 
 // Starts calls that read nothing, until one is refused or `count` are running.
-std::vector<std::unique_ptr<HandCall>> UnreadCalls(
+std::vector<std::unique_ptr<ManualCall>> UnreadCalls(
     const std::vector<ChannelPtr>& channels, int count) {
-  std::vector<std::unique_ptr<HandCall>> calls;
+  std::vector<std::unique_ptr<ManualCall>> calls;
   for (int i = 0; i < count; ++i) {
-    calls.push_back(std::make_unique<HandCall>(
+    calls.push_back(std::make_unique<ManualCall>(
         channels[static_cast<size_t>(i) % channels.size()], "Sample"));
     calls.back()->Send(LargeSample());
     if (!calls.back()->AwaitReply()) break;
@@ -88,7 +88,7 @@ ChannelPtr GoodChannel(const std::string& address) {
       address, ::grpc::InsecureChannelCredentials(), ClientChannelArguments());
 }
 
-TEST(FairClientsTest, UnreadCallsDoNotTakePlacesOfOtherClients) {
+TEST(FairClientsTest, UnreadCallsDoNotCrowdOutOtherClients) {
   ServerOptions options;
   options.max_sample_calls = 16;
   FleetHarness fleet(Graph(), 1, options);
@@ -100,12 +100,12 @@ TEST(FairClientsTest, UnreadCallsDoNotTakePlacesOfOtherClients) {
   ExpectServed(GoodChannel(address), 20);
 }
 
-TEST(FairClientsTest, UnreadCallsDoNotTakeMemoryOfOtherClients) {
+TEST(FairClientsTest, UnreadCallsDoNotUseUpTheMemoryOfOtherClients) {
   // Measures what one call holds.
   ServerOptions options;
   FleetHarness alone(Graph(), 1, options);
   const auto one =
-      UnreadCalls({HandCall::Connect(alone.server(0).address())}, 1);
+      UnreadCalls({ManualCall::Connect(alone.server(0).address())}, 1);
   ::grpc::ClientContext context;
   v1::DescribeReply reply;
   ASSERT_TRUE(alone.Stub(0)->Describe(&context, {}, &reply).ok());
@@ -149,12 +149,12 @@ class StuckServerTest : public ::testing::Test {
 
   // A call for a batch of `hops` hops, each of which needs both partitions.
   // `padding` makes its request larger.
-  std::unique_ptr<HandCall> Sample(const ChannelPtr& channel, int hops,
-                                   size_t padding = 0) {
+  std::unique_ptr<ManualCall> Sample(const ChannelPtr& channel, int hops,
+                                     size_t padding = 0) {
     JobSpec spec;
     spec.fanouts.assign(static_cast<size_t>(hops), 2);
     spec.batch_size = 4;
-    auto call = std::make_unique<HandCall>(channel, "Sample");
+    auto call = std::make_unique<ManualCall>(channel, "Sample");
     v1::SampleRequest request = SampleRequestOf(spec, Columns(), 0);
     request.set_explicit_ids(std::string(padding, 0));
     call->Send(request);
@@ -181,9 +181,9 @@ class StuckServerTest : public ::testing::Test {
 
 // In order of arrival, the attacker's calls would come first and block the
 // threads again.
-TEST_F(StuckServerTest, AFreeThreadGoesToTheClientWithTheFewest) {
+TEST_F(StuckServerTest, AFreeThreadServesTheClientWithTheFewestRunningCalls) {
   const ChannelPtr attacker = ChannelFrom("127.0.0.2", server().address());
-  std::vector<std::unique_ptr<HandCall>> calls;
+  std::vector<std::unique_ptr<ManualCall>> calls;
   for (int i = 1; i <= 7; ++i) {
     calls.push_back(Sample(attacker, 2));
     ASSERT_TRUE(AwaitRunning(i));
@@ -199,7 +199,7 @@ TEST_F(StuckServerTest, AFreeThreadGoesToTheClientWithTheFewest) {
 TEST_F(StuckServerTest, QueuedCallsLeaveAtOnceWhenTheyEnd) {
   const ChannelPtr attacker = ChannelFrom("127.0.0.2", server().address());
   const ChannelPtr client = GoodChannel(server().address());
-  std::vector<std::unique_ptr<HandCall>> calls;
+  std::vector<std::unique_ptr<ManualCall>> calls;
   for (int round = 0; round < 20; ++round) {
     while (calls.size() < 8) {
       calls.push_back(Sample(attacker, 2));
@@ -220,14 +220,14 @@ TEST_F(StuckServerTest, QueuedCallsLeaveAtOnceWhenTheyEnd) {
 }
 
 // Requests reserve memory before they queue.
-TEST_F(StuckServerTest, QueuedCallsDoNotTakeMemoryOfOtherClients) {
+TEST_F(StuckServerTest, QueuedCallsDoNotUseUpTheMemoryOfOtherClients) {
   const ChannelPtr attacker = ChannelFrom("127.0.0.2", server().address());
-  std::vector<std::unique_ptr<HandCall>> calls;
+  std::vector<std::unique_ptr<ManualCall>> calls;
   const auto held = [&] { return Metric(server(), "millrace_inflight_bytes"); };
   constexpr int kPadding = 4 << 20;
   // Whether a call with the padding is refused, given that `before` was held
   // when it was sent. The first two calls may still reserve a little more.
-  const auto refused = [&](HandCall& call, double before) {
+  const auto refused = [&](ManualCall& call, double before) {
     const SteadyTime deadline = SteadyNow() + kPromptly;
     while (held() < before + kPadding && SteadyNow() < deadline) {
       if (call.Await(absl::ZeroDuration()).error_code() ==
@@ -264,7 +264,7 @@ TEST_F(StuckServerTest, QueuedCallsDoNotTakeMemoryOfOtherClients) {
 }
 
 // Fetches batches while some of the calls are ended for another client.
-TEST_F(StuckServerTest, ClientsGoOnAfterTheirCallsWereEnded) {
+TEST_F(StuckServerTest, ClientsContinueAfterTheirCallsAreEnded) {
   constexpr uint32_t kBatches = 8;
   auto remote = *RemoteBatchSource::Connect({.servers = "@" + fleet_.list()});
   auto local = *LocalBatchSource::Create(fleet_.store(), 1);
@@ -290,8 +290,8 @@ TEST_F(StuckServerTest, ClientsGoOnAfterTheirCallsWereEnded) {
   }
   ASSERT_TRUE(AwaitRunning(kBatches));
   const ChannelPtr other = ChannelFrom("127.0.0.2", server().address());
-  const std::vector<std::unique_ptr<HandCall>> calls = [&] {
-    std::vector<std::unique_ptr<HandCall>> sent;
+  const std::vector<std::unique_ptr<ManualCall>> calls = [&] {
+    std::vector<std::unique_ptr<ManualCall>> sent;
     for (int i = 0; i < 4; ++i) sent.push_back(Sample(other, 2));
     return sent;
   }();
@@ -339,7 +339,7 @@ TEST_F(FairCertificatesTest, ClientsAreToldApartByTheirCertificates) {
   const std::string address = fleet.server(0).address();
   const auto attacker = ::grpc::SslCredentials(Pem(Identity("attacker")));
   const Connector good(*OpenClientTls(Identity("trainer")), address);
-  auto unread = UnreadCalls({HandCall::Connect(address, attacker)}, 8);
+  auto unread = UnreadCalls({ManualCall::Connect(address, attacker)}, 8);
   ASSERT_EQ(unread.size(), 8u);
   ExpectServed(good.Connect(address), 10);
 }

@@ -30,7 +30,7 @@ int NumberOf(const Frame& frame) {
       std::string(reinterpret_cast<const char*>(slice.begin()), slice.size()));
 }
 
-// What the actions say: "write 3, make".
+// The actions as text, such as "write 3, make".
 std::string TextOf(const Actions& actions) {
   std::string text;
   const auto add = [&text](const std::string& action) {
@@ -44,7 +44,8 @@ std::string TextOf(const Actions& actions) {
   return text;
 }
 
-// Calls the queue as StreamCall does, and says what it answers.
+// Calls the queue as StreamCall does, and returns the resulting actions as
+// text.
 class FrameQueueTest : public ::testing::Test {
  protected:
   std::string Add(int number) { return TextOf(queue_.Add(FrameOf(number))); }
@@ -138,7 +139,7 @@ TEST_F(FrameQueueTest, IsCancelledIfTheClientDoesNotGetTheLastFrame) {
   EXPECT_TRUE(absl::IsCancelled(queue_.status())) << queue_.status();
 }
 
-TEST_F(FrameQueueTest, EndsACallThatIsRefusedBeforeItsTask) {
+TEST_F(FrameQueueTest, EndsACallRefusedBeforeItsTaskStarts) {
   EXPECT_EQ(End(error_), "finish");
   EXPECT_EQ(queue_.status(), error_);
 }

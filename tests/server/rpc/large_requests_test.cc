@@ -31,9 +31,9 @@ std::string Ids(const std::vector<uint32_t>& ids) {
   return {reinterpret_cast<const char*>(ids.data()), ids.size() * 4};
 }
 
-// The batch has as many seeds as it may, all from the other partition: with
+// The batch has the maximum number of seeds, all from the other partition: with
 // trees and times they do not fit into one message.
-TEST(LargeRequestsTest, TemporalHopsAreAskedForInPieces) {
+TEST(LargeRequestsTest, TemporalHopsAreRequestedInPieces) {
   constexpr size_t kSeeds = size_t{1} << 20;
   static_assert(kSeeds * (4 + 4 + 8) >= kMaxMessageBytes);
   TestGraph graph;
@@ -62,7 +62,7 @@ TEST(LargeRequestsTest, TemporalHopsAreAskedForInPieces) {
 }
 
 // The set of the batch's nodes is sent once for each relation.
-TEST(LargeRequestsTest, InducedEdgesOfManyRelationsAreAskedForInPieces) {
+TEST(LargeRequestsTest, InducedEdgesOfManyRelationsAreRequestedInPieces) {
   constexpr int64_t kLeaves = 600000;
   constexpr int kRelations = 8;
   static_assert(kLeaves * 4 * kRelations > kMaxMessageBytes);

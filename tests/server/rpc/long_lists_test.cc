@@ -72,7 +72,7 @@ class LongListsTest : public ::testing::Test {
   const std::unique_ptr<v1::Sampler::Stub> stub_;
 };
 
-TEST_F(LongListsTest, NodesAreDrawnForBySlots) {
+TEST_F(LongListsTest, NodesAtOnceIsBoundedBySlots) {
   const ListLengths lengths(*fleet_.store(), 0, 0, Direction::kIn);
   EXPECT_EQ(lengths.Of(0), kEdges);
   EXPECT_EQ(lengths.Of(1), 0);
@@ -86,7 +86,7 @@ TEST_F(LongListsTest, NodesAreDrawnForBySlots) {
 
 // A call for one hub waits only for what is left of a cancelled draw, which is
 // far less than the whole draw would take.
-TEST_F(LongListsTest, GivenUpDrawsMakeRoom) {
+TEST_F(LongListsTest, CancelledDrawsStopSoon) {
   const SteadyTime before = SteadyNow();
   ASSERT_TRUE(Expand(8, absl::Minutes(1)).ok());
   const absl::Duration each = (SteadyNow() - before) / 8;

@@ -160,7 +160,7 @@ TEST_F(MemoryLimitsTest, SetsOfFrontiersNeedManyTimesTheirBytes) {
 
 // A batch that just fits is made: what its request took is given back before
 // the rest is taken.
-TEST_F(MemoryLimitsTest, ABatchFitsIntoWhatItNeeds) {
+TEST_F(MemoryLimitsTest, ABatchFitsExactlyIntoItsRequirement) {
   JobSpec spec;
   spec.fanouts = {2};
   spec.batch_size = 4;

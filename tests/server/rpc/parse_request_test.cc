@@ -74,7 +74,7 @@ TEST(ParseRequestTest, MessagesAndFieldsCostTheSameEverywhere) {
             384u + 128 + 24 * 3 + 4 * packed.ByteSizeLong());
 }
 
-TEST(ParseRequestTest, SmallFieldsAreForeseen) {
+TEST(ParseRequestTest, SmallFieldsAreEstimated) {
   constexpr size_t kCount = 100000;
   const std::string unknown = RepeatTimes(std::string("\x7a\0", 2), kCount);
   EXPECT_GE(*MemoryOf<v1::GatherRequest>(unknown),

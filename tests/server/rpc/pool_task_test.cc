@@ -60,7 +60,7 @@ TEST(PoolTaskTest, CancelRemovesATaskThatWaits) {
   EXPECT_FALSE(ran);
 }
 
-TEST(PoolTaskTest, CancelLeavesATaskThatRuns) {
+TEST(PoolTaskTest, CancelDoesNotAffectARunningTask) {
   ThreadPool pool("test", 1, 4);
   PoolTask task("client");
   Notification begun, cancelled, ended;
@@ -114,7 +114,7 @@ TEST(PoolTaskTest, ATaskMayDestroyItsOwner) {
   EXPECT_EQ(destroyed, 200);
 }
 
-TEST(PoolTaskTest, EitherRunsOrIsRemoved) {
+TEST(PoolTaskTest, EveryTaskRunsOrIsRemoved) {
   ThreadPool pool("test", 2, 64);
   for (int i = 0; i < 200; ++i) {
     PoolTask task("client");

@@ -69,7 +69,7 @@ TEST(ResetCallsTest, ConnectionsHaveFewerLiveCallsThanAServer) {
 
 // Cancelled calls stay in the server until it gets to them, which here takes
 // until the owner of the other partition is back.
-TEST(ResetCallsTest, RunningCallsDoNotTakePlacesOfOthers) {
+TEST(ResetCallsTest, RunningCallsDoNotCrowdOutOthers) {
   ServerOptions options;
   options.threads = 1;
   options.peer_wait = absl::Hours(1);
@@ -98,7 +98,7 @@ TEST(ResetCallsTest, RunningCallsDoNotTakePlacesOfOthers) {
   for (std::thread& thread : waiting) thread.join();
 }
 
-TEST(ResetCallsTest, UnsentRequestsDoNotTakePlacesOfOthers) {
+TEST(ResetCallsTest, UnsentRequestsDoNotCrowdOutOthers) {
   ServerOptions options;
   options.max_reading_calls = kMaxLiveCallsPerConnection + 10;
   FleetHarness fleet(WideGraph(100, 5, 4), 1, options);

@@ -10,14 +10,14 @@
 #include "common/base/steady_time.h"
 #include "server/load/request_limits.h"
 #include "tests/support/fleet_harness.h"
-#include "tests/support/hand_call.h"
+#include "tests/support/manual_call.h"
 #include "tests/support/wide_graph.h"
 
 namespace millrace {
 namespace {
 
 using testing::FleetHarness;
-using testing::HandCall;
+using testing::ManualCall;
 using testing::SampleRequestOf;
 using testing::WideGraph;
 
@@ -63,11 +63,11 @@ ServerOptions Impatient() {
 
 TEST(SlowClientsTest, CallsWithoutARequestAreEnded) {
   FleetHarness fleet(WideGraph(30, 5, 4), 1, Impatient());
-  std::vector<std::unique_ptr<HandCall>> calls;
+  std::vector<std::unique_ptr<ManualCall>> calls;
   for (const std::string method :
        {"Sample", "Gather", "Expand", "HasEdges", "Resolve", "Describe"}) {
     calls.push_back(
-        std::make_unique<HandCall>(fleet.server(0).address(), method));
+        std::make_unique<ManualCall>(fleet.server(0).address(), method));
   }
   for (const auto& call : calls) {
     EXPECT_EQ(call->Await(kPatience).error_code(),
@@ -76,18 +76,19 @@ TEST(SlowClientsTest, CallsWithoutARequestAreEnded) {
 }
 
 // Calls that do not fit on a connection wait in its client.
-std::vector<std::unique_ptr<HandCall>> SilentCalls(FleetHarness& fleet,
-                                                   const std::string& method,
-                                                   int connections, int each) {
-  std::vector<std::unique_ptr<HandCall>> calls;
+std::vector<std::unique_ptr<ManualCall>> SilentCalls(FleetHarness& fleet,
+                                                     const std::string& method,
+                                                     int connections,
+                                                     int each) {
+  std::vector<std::unique_ptr<ManualCall>> calls;
   for (int c = 0; c < connections; ++c) {
-    const auto channel = HandCall::Connect(fleet.server(0).address());
+    const auto channel = ManualCall::Connect(fleet.server(0).address());
     // An answered call proves that the connection exists.
-    HandCall first(channel, "Resolve");
+    ManualCall first(channel, "Resolve");
     first.Send(v1::ResolveRequest());
     EXPECT_TRUE(first.AwaitReply());
     for (int i = 0; i < each; ++i) {
-      calls.push_back(std::make_unique<HandCall>(channel, method));
+      calls.push_back(std::make_unique<ManualCall>(channel, method));
     }
   }
   return calls;
@@ -110,7 +111,7 @@ void ExpectServed(FleetHarness& fleet) {
 
 // One connection makes such calls first, then several make more calls than the
 // limit for that kind.
-TEST(SlowClientsTest, MissingRequestsDoNotTakePlacesOfOthers) {
+TEST(SlowClientsTest, MissingRequestsDoNotCrowdOutOthers) {
   FleetHarness fleet(WideGraph(3000, 5, 4), 1);
   const auto one = SilentCalls(fleet, "Sample", 1, 1100);
   ExpectServed(fleet);
@@ -130,14 +131,14 @@ TEST(SlowClientsTest, CallsWithoutARequestAreLimitedInNumber) {
   ServerOptions options;
   options.max_reading_calls = 2;
   FleetHarness fleet(WideGraph(30, 5, 4), 1, options);
-  HandCall first(fleet.server(0).address(), "Expand");
-  HandCall second(fleet.server(0).address(), "Resolve");
-  std::vector<std::unique_ptr<HandCall>> more;
+  ManualCall first(fleet.server(0).address(), "Expand");
+  ManualCall second(fleet.server(0).address(), "Resolve");
+  std::vector<std::unique_ptr<ManualCall>> more;
   const SteadyTime deadline = SteadyNow() + kPatience;
   ::grpc::Status status;
   do {  // until both are known
     more.push_back(
-        std::make_unique<HandCall>(fleet.server(0).address(), "HasEdges"));
+        std::make_unique<ManualCall>(fleet.server(0).address(), "HasEdges"));
     status = more.back()->Await(absl::Seconds(1));
   } while (status.error_code() == ::grpc::StatusCode::UNKNOWN &&
            SteadyNow() < deadline);
@@ -149,7 +150,7 @@ TEST(SlowClientsTest, UnreadRepliesAreEnded) {
   ServerOptions options = Impatient();
   options.max_leaf_calls = 1;
   FleetHarness fleet(WideGraph(30, 5, 4), 1, options);
-  HandCall call(fleet.server(0).address(), "Expand");
+  ManualCall call(fleet.server(0).address(), "Expand");
   call.Send(LargeExpand());
   ASSERT_TRUE(call.AwaitReply());
   ExpectLeafPlace(fleet);
@@ -157,7 +158,7 @@ TEST(SlowClientsTest, UnreadRepliesAreEnded) {
 
 TEST(SlowClientsTest, UnreadStreamsAreEnded) {
   FleetHarness fleet(WideGraph(3000, 5, 1 << 10), 1, Impatient());
-  HandCall call(fleet.server(0).address(), "Sample");
+  ManualCall call(fleet.server(0).address(), "Sample");
   call.Send(SampleOfTwoHops());
   ASSERT_TRUE(call.AwaitReply());
   EXPECT_TRUE(fleet.server(0).Drain(kPatience));
@@ -168,8 +169,8 @@ TEST(SlowClientsTest, DeadlinesAreCapped) {
   options.max_deadline = absl::Seconds(1);
   options.max_leaf_calls = 1;
   FleetHarness fleet(WideGraph(3000, 5, 1 << 10), 1, options);
-  HandCall stream(fleet.server(0).address(), "Sample");
-  HandCall reply(fleet.server(0).address(), "Expand");
+  ManualCall stream(fleet.server(0).address(), "Sample");
+  ManualCall reply(fleet.server(0).address(), "Expand");
   stream.Send(SampleOfTwoHops());
   reply.Send(LargeExpand());
   ASSERT_TRUE(stream.AwaitReply());

@@ -55,8 +55,8 @@ TEST(CountClassesTest, AcceptsManyClassesThatOccur) {
   EXPECT_EQ(CountClasses({&small}, 0).value(), 4096);
 }
 
-// Of 8192 classes, 512 must occur, and nodes without a label have none.
-TEST(CountClassesTest, MissingLabelsAreNoClass) {
+// At least 512 of 8192 classes must occur; missing labels do not count.
+TEST(CountClassesTest, MissingLabelsAreNotAClass) {
   std::vector<int64_t> labels = Counting(511);
   labels.push_back(8191);
   const SeedTable enough = Table(labels);
@@ -82,7 +82,7 @@ TEST(CountClassesTest, RefusesSentinels) {
   }
 }
 
-TEST(CountClassesTest, ChosenNumberIsTaken) {
+TEST(CountClassesTest, UsesTheGivenClassCount) {
   const SeedTable train = Table({0, 1, 21840});
   EXPECT_EQ(CountClasses({&train}, 21841).value(), 21841);
   EXPECT_EQ(CountClasses({&train}, 30000).value(), 30000);

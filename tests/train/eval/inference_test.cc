@@ -40,7 +40,8 @@ at::Tensor Adjacency(const TestGraph& graph) {
   return adjacency;
 }
 
-// The matrices by which a layer multiplies neighbours' and own features.
+// The matrices that a layer applies to neighbours' and to the node's own
+// features.
 struct DenseLayer {
   at::Tensor neighbors, self;
 };
@@ -120,7 +121,8 @@ TEST_P(InferenceTest, EqualsTheDenseModel) {
 TEST_P(InferenceTest, FullFanoutsGiveTheSameLogits) {
   if (GetParam().kind == ModelKind::kGcn &&
       GetParam().norm == GcnNorm::kSampled) {
-    GTEST_SKIP() << "the subgraph's outermost nodes lack their degrees";
+    GTEST_SKIP()
+        << "the degrees of the subgraph's outermost nodes are not known";
   }
   const TestGraph graph = ClassGraph(kNodes, kNodes - 40);
   const auto source = Serve(graph, "full_fanouts", GetParam().parts);

@@ -42,7 +42,7 @@ double ValueOf(const std::string& task, const std::string& metric,
   return counted.Value().value_or(-1);
 }
 
-TEST(MetricTest, AccuracyLeavesOutTheUnlabelled) {
+TEST(MetricTest, AccuracyIgnoresUnlabelled) {
   const at::Tensor logits = Floats({4, 2}, {2, 1, 0, 3, 5, 1, 0, 1});
   EXPECT_DOUBLE_EQ(
       ValueOf("single", "accuracy", logits, Longs({0, 1, 1, kUnlabelled})),
@@ -68,7 +68,7 @@ TEST(MetricTest, RocAucCountsNanAsWrong) {
   EXPECT_DOUBLE_EQ(ValueOf("binary", "", logits, labels), 1.0 / 4);
 }
 
-TEST(MetricTest, RanksGiveTheirMeanReciprocalOrTheShareUpToK) {
+TEST(MetricTest, ReportsMrrAndHitsAtK) {
   at::Tensor ranks = at::empty({4}, at::kDouble);
   for (int i = 0; i < 4; ++i) ranks[i] = std::vector{1.0, 2.5, 10.0, 10.5}[i];
   const auto value = [&](const std::string& metric) {
@@ -81,7 +81,7 @@ TEST(MetricTest, RanksGiveTheirMeanReciprocalOrTheShareUpToK) {
   EXPECT_DOUBLE_EQ(value("hits@1"), 0.25);
 }
 
-TEST(MetricTest, KnowsItsWords) {
+TEST(MetricTest, RejectsUnknownMetrics) {
   for (const char* metric :
        {"hits@0", "hits@-3", "hits@x", "hits@", "hits@K", "f1-micro", "MRR"}) {
     EXPECT_EQ(Task::Parse("link", metric).status().code(),
@@ -91,7 +91,7 @@ TEST(MetricTest, KnowsItsWords) {
   EXPECT_FALSE(Task::Parse("single", "mrr").ok());
 }
 
-TEST(MetricTest, RocAucOfTwoClassesIsOfTheirDifference) {
+TEST(MetricTest, RocAucOfTwoClassesUsesTheirDifference) {
   const at::Tensor logits =
       Floats({5, 2}, {1, 1.5, 2, 2.9, 0, 0.5, 3, 3.4, 9, 0});
   EXPECT_DOUBLE_EQ(
@@ -135,7 +135,7 @@ TEST(MetricTest, RmseIsOverLabelledValues) {
       std::sqrt(4.5));
 }
 
-TEST(MetricTest, RanksAddUp) {
+TEST(MetricTest, SumsOverRanks) {
   const at::Tensor logits = Floats({4, 1}, {0.5, 0.9, 0.5, 0.4});
   const at::Tensor labels = Floats({4, 1}, {0, 1, 1, 0});
   RunRanks(3, [&](Collectives& collectives) {
@@ -249,7 +249,7 @@ TEST(TaskTest, RocAucOfClassesNeedsTwo) {
   EXPECT_EQ(task.CheckOutputs(3).code(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST(TaskTest, LossesLeaveOutTheUnlabelled) {
+TEST(TaskTest, LossesIgnoreUnlabelled) {
   const at::Tensor logits = Floats({2, 2}, {0, 2, -1, 100});
   const at::Tensor labels = Floats({2, 2}, {1, 0, kNan, kNan});
   // The loss is log 2 for the first, and log(1 + e^2) for the second.

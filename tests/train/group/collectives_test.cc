@@ -60,7 +60,7 @@ CollectiveOptions Impatient() {
   return options;
 }
 
-TEST(CollectivesTest, NamesTheRanksThatDidNotCome) {
+TEST(CollectivesTest, NamesTheRanksThatDidNotJoin) {
   CollectiveOptions options = Impatient();
   options.start_timeout = absl::Milliseconds(200);
   const absl::Status status =
@@ -72,7 +72,7 @@ TEST(CollectivesTest, NamesTheRanksThatDidNotCome) {
 }
 
 // Rank 1 joins and dies; rank 2 never joins while the others wait.
-TEST(CollectivesTest, NamesTheRankThatDiedBeforeAllCame) {
+TEST(CollectivesTest, NamesTheRankThatDiedBeforeAllJoined) {
   const uint16_t port = FreePort();
   absl::Status status;
   std::thread zero([&status, port] {
@@ -115,7 +115,7 @@ std::vector<absl::StatusOr<float>> AddUpRanks(GroupAddress group) {
   return sums;
 }
 
-TEST(CollectivesTest, RanksOfAGroupAddUp) {
+TEST(CollectivesTest, SumsOverRanks) {
   for (const char* secret : {"", "sixteen bytes or more"}) {
     GroupAddress group = {0, 3, "localhost", FreePort()};
     group.secret = secret;
@@ -214,7 +214,7 @@ void AwaitAttempt(uint16_t port) {
   }
 }
 
-// Sends SIGINT while the store is being tried: its queue of connections is
+// Sends SIGINT while it tries to reach the store, whose queue of connections is
 // full.
 void ConnectAndInterrupt() {
   InstallInterruptHandler();

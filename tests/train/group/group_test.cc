@@ -160,7 +160,7 @@ TEST(GroupTest, StepsAndJobsMeetAtDifferentPorts) {
   EXPECT_NE(port("77", "0"), port("78", "0"));
 }
 
-TEST(GroupTest, ExplicitAddressesWinOverSlurms) {
+TEST(GroupTest, ExplicitAddressesOverrideSlurms) {
   const auto group = GroupOf(With(
       kSrun, {{"MASTER_ADDR", "first.example"}, {"MASTER_PORT", "29500"}}));
   ASSERT_TRUE(group.ok()) << group.status();
@@ -194,7 +194,8 @@ TEST(GroupTest, WithoutSrunAProcessOfAnAllocationTrainsAlone) {
   }
 }
 
-// If salloc opens its shell on a host of the allocation, that is a step.
+// If salloc opens its shell on a host of the allocation, that shell is a job
+// step.
 TEST(GroupTest, TheStepOfAnInteractiveShellIsAGroupOfOne) {
   const auto group = GroupOf({{"SLURM_PROCID", "0"},
                               {"SLURM_NTASKS", "3"},
@@ -231,7 +232,7 @@ TEST(GroupTest, MpirunUnderSlurmMeetsAtTheFirstHostOfTheJob) {
   EXPECT_EQ(group->host, "n05");
 }
 
-TEST(GroupTest, SrunThatSetsPmisVariablesTooSaysMoreByItsOwn) {
+TEST(GroupTest, UsesSrunsVariablesIfPmisAgree) {
   const auto group =
       GroupOf(With(kSrun, {{"PMI_RANK", "1"}, {"PMI_SIZE", "3"}}));
   ASSERT_TRUE(group.ok()) << group.status();

@@ -72,7 +72,7 @@ TEST_F(HeartbeatTest, NamesTheRankThatFellSilent) {
   EXPECT_FALSE(two->WaitForLoss(absl::Seconds(30)).ok());
 }
 
-TEST_F(HeartbeatTest, ARankThatHasNotComeUpIsMissingAndNotLost) {
+TEST_F(HeartbeatTest, ARankThatHasNotStartedIsMissingNotLost) {
   const auto zero = Start(0, 3);
   const auto one = Start(1, 3);
   EXPECT_EQ(zero->WaitForAll(absl::Seconds(3)), std::vector<int>{2});
@@ -105,7 +105,7 @@ TEST_F(HeartbeatTest, PassesOnWhyARankFailed) {
   EXPECT_EQ(ReasonOf(loss), "rank_lost");
 }
 
-TEST_F(HeartbeatTest, PassesOnWhatARankSaysToDo) {
+TEST_F(HeartbeatTest, PassesOnARanksAdvice) {
   const auto zero = Start(0, 2);
   const auto one = Start(1, 2);
   one->Fail(absl::ResourceExhaustedError("the disk is full\nmake room"));
@@ -161,7 +161,7 @@ TEST_F(HeartbeatTest, IgnoresMessagesOfStrangers) {
     EXPECT_TRUE(zero->WaitForLoss(absl::Milliseconds(300)).ok());
     EXPECT_TRUE(one->WaitForLoss(absl::Milliseconds(1)).ok());
   }
-  // Strangers do not keep the ranks from hearing each other either.
+  // Nor do strangers prevent ranks from hearing each other.
   one->Fail(absl::ResourceExhaustedError("the disk is full"));
   EXPECT_EQ(FirstLine(zero->WaitForLoss(absl::Seconds(30))),
             "rank 1 failed: the disk is full");
@@ -182,7 +182,7 @@ TEST_F(HeartbeatTest, ARepeatedMessageIsNotASignOfLife) {
   EXPECT_EQ(FirstLine(loss), "rank 1 is lost: silent for 2s");
 }
 
-TEST_F(HeartbeatTest, RanksWithDifferentSecretsSaySo) {
+TEST_F(HeartbeatTest, DifferentSecretsAreReported) {
   const auto zero = Start(0, 2);
   secret_ = "";
   const auto one = Start(1, 2);
@@ -221,7 +221,7 @@ TEST_F(HeartbeatTest, EndsAProcessThatDoesNotEndItself) {
 
 // Otherwise the beats of the new process would pass for those of the rank that
 // was lost.
-TEST_F(HeartbeatTest, ARankThatWasStartedAgainEndsTheOldGroup) {
+TEST_F(HeartbeatTest, ARestartedRankEndsTheOldGroup) {
   const auto zero = Start(0, 3);
   auto one = Start(1, 3);
   const auto two = Start(2, 3);

@@ -61,7 +61,7 @@ TEST(MessageSignerTest, RefusesAMessageForAnotherKeyRunOrSecret) {
           .has_value());
 }
 
-TEST(MessageSignerTest, WithoutASecretAnyoneSigns) {
+TEST(MessageSignerTest, WithoutASecretAnyoneCanSign) {
   EXPECT_EQ(MessageSigner("", "run").Verify(
                 "key", MessageSigner("", "run").Sign("key", "a")),
             "a");

@@ -25,7 +25,7 @@ TEST(RankStateTest, ReadsWhatItWrites) {
   }
 }
 
-TEST(RankStateTest, RefusesOtherTexts) {
+TEST(RankStateTest, RefusesInvalidText) {
   for (const char* text :
        {"", "1", "1 0", "1 0 0", "1 0 0 0", "x 0 0 0 ", "1 x 0 0 ", "1 0 x 0 ",
         "1 0 0 x ", "99999999999999999999 0 0 0 "}) {
@@ -33,7 +33,7 @@ TEST(RankStateTest, RefusesOtherTexts) {
   }
 }
 
-TEST(RankStateTest, CleansAMessage) {
+TEST(RankStateTest, SanitizesAMessage) {
   const auto state = RankStateFrom("1 0 13 0 a\x1b[31m\nb\x7f\xc3\xa9");
   ASSERT_TRUE(state.has_value());
   EXPECT_EQ(state->failure.message(), "a?[31m\nb?\xc3\xa9");

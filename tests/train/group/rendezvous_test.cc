@@ -28,7 +28,7 @@ sockaddr_storage NameOf(const UniqueFd& fd) {
   return name;
 }
 
-TEST(RendezvousTest, BindsToTheGroupsAddressAlone) {
+TEST(RendezvousTest, BindsOnlyToTheGroupsAddress) {
   for (const char* host : {"127.0.0.1", "localhost", "127.3.2.1"}) {
     const auto bound = BindAtMeetingPoint(At(host, 0), absl::Seconds(30));
     ASSERT_TRUE(bound.ok()) << bound.status();
@@ -114,7 +114,7 @@ TEST(RendezvousTest, NamesAHostWithoutAddress) {
       << one;
 }
 
-TEST(RendezvousTest, FindsWhoListens) {
+TEST(RendezvousTest, FindsTheListeningProcess) {
   const SilentListener listener;
   const auto point =
       FindMeetingPoint(At("localhost", listener.port()), absl::Seconds(30));

@@ -99,7 +99,7 @@ TEST_F(RunHandshakeTest, AStrangersValuesBlockNoRank) {
   EXPECT_TRUE(one.mismatch().ok()) << one.mismatch();
 }
 
-TEST_F(RunHandshakeTest, TellsARankThatItWasStartedAgain) {
+TEST_F(RunHandshakeTest, TellsARankThatItWasRestarted) {
   RunHandshake zero = Of(0);
   RunHandshake one = Of(1);
   EXPECT_FALSE(one.AskRankZero());
@@ -140,7 +140,7 @@ TEST_F(RunHandshakeTest, NamesARankWithAnotherSecret) {
   };
   Group groups[] = {
       {"", kGroupSecret}, {kGroupSecret, ""}, {kGroupSecret, "another secret"}};
-  // The handshake takes seconds to be sure.
+  // The handshake takes a few seconds before it is certain.
   for (Group& group : groups) {
     while (group.zero.mismatch().ok() || group.one.mismatch().ok()) {
       for (Group& each : groups) {

@@ -196,7 +196,7 @@ TEST_P(LinkScoresTest, ComparesWithTheOtherSeeds) {
   sums.Expect(Run(LinkLoss::kSoftmax, links, false));
 }
 
-TEST_P(LinkScoresTest, AnswersByLabelsWithoutNegatives) {
+TEST_P(LinkScoresTest, UsesLabelsWithoutNegatives) {
   LinkBatch links = SomeLinks(NegativeShape::kNone);
   const double none = std::nan("");
   links.label = at::tensor({1.0, 0.0, none, none, 1.0}, at::kFloat);
@@ -209,7 +209,7 @@ TEST_P(LinkScoresTest, AnswersByLabelsWithoutNegatives) {
   sums.Expect(Run(LinkLoss::kBce, links));
 }
 
-TEST_P(LinkScoresTest, RanksAmongAllLessKnownOnes) {
+TEST_P(LinkScoresTest, RanksAmongAllExceptKnownOnes) {
   const LinkBatch links = SomeLinks(NegativeShape::kNone);
   // Equal rows give ties.
   rows_[7].copy_(rows_[4]);
@@ -285,7 +285,7 @@ TEST_P(LinkScoresTest, AnEdgeThatIsNotKnownDoesNotCompeteWithItself) {
   }
 }
 
-// Edges known otherwise do not make the rank of an edge without a score better.
+// Other known edges do not improve the rank of an edge whose score is NaN.
 TEST_P(LinkScoresTest, NanRanksLastOfAllNodesWhateverIsKnown) {
   const LinkBatch links = SomeLinks(NegativeShape::kNone);
   const LinkTable own{links.id.src, links.id.dst, links.edge_type};

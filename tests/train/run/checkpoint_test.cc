@@ -180,7 +180,7 @@ TEST(CheckpointTest, KeepsOnlyItsPartOfAView) {
   EXPECT_TRUE(read.model[0].tensor.equal(whole.narrow(0, 7, 3)));
 }
 
-TEST(CheckpointTest, ReplacesTheFileWhole) {
+TEST(CheckpointTest, ReplacesTheFileAtomically) {
   const std::filesystem::path folder = TestDirectory("replace");
   ASSERT_TRUE(WriteCheckpoint(folder / "last.pt", OfEpoch(1)).ok());
   // A killed process left a longer fragment of another checkpoint.
@@ -270,7 +270,7 @@ void SaveEpoch(CheckpointWriter& writer, int64_t epoch, bool best = false) {
   writer.Save(std::make_shared<Checkpoint>(OfEpoch(epoch)), best);
 }
 
-TEST(CheckpointWriterTest, NewestWaitsForTheDisk) {
+TEST(CheckpointWriterTest, OnlyTheNewestIsQueued) {
   SlowDisk disk;
   const auto writer = OpenOn(disk, "newest_waits");
   SaveEpoch(*writer, 1);
@@ -281,7 +281,7 @@ TEST(CheckpointWriterTest, NewestWaitsForTheDisk) {
   EXPECT_THAT(disk.written(), ElementsAre("last.pt 1", "last.pt 4"));
 }
 
-TEST(CheckpointWriterTest, BestIsWrittenThoughNewerOnesCome) {
+TEST(CheckpointWriterTest, BestIsWrittenDespiteNewerCheckpoints) {
   SlowDisk disk;
   const auto writer = OpenOn(disk, "best_waits");
   SaveEpoch(*writer, 1);
@@ -294,7 +294,7 @@ TEST(CheckpointWriterTest, BestIsWrittenThoughNewerOnesCome) {
               ElementsAre("last.pt 1", "best.pt 2", "last.pt 3"));
 }
 
-TEST(CheckpointWriterTest, DestructorWritesWhatWaits) {
+TEST(CheckpointWriterTest, DestructorWritesPendingCheckpoints) {
   SlowDisk disk;
   auto writer = OpenOn(disk, "destructor");
   SaveEpoch(*writer, 1);
@@ -305,7 +305,7 @@ TEST(CheckpointWriterTest, DestructorWritesWhatWaits) {
   EXPECT_THAT(disk.written(), ElementsAre("last.pt 1", "last.pt 2"));
 }
 
-TEST(CheckpointWriterTest, FirstErrorIsTheLastWrite) {
+TEST(CheckpointWriterTest, NothingIsWrittenAfterTheFirstError) {
   SlowDisk disk;
   const auto writer = OpenOn(disk, "first_error");
   disk.Allow(9);
@@ -330,7 +330,7 @@ TEST(CheckpointWriterTest, RemovesWhatAKilledRunLeft) {
   EXPECT_EQ(FilesIn(folder), 0);
 }
 
-TEST(CheckpointWriterTest, AnotherRunsCheckpointsStay) {
+TEST(CheckpointWriterTest, KeepsAnotherRunsCheckpoints) {
   for (const char* name : {"last.pt", "best.pt"}) {
     const std::filesystem::path folder = TestDirectory("earlier");
     std::ofstream(folder / name) << "of weeks";

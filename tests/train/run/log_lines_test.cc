@@ -41,7 +41,7 @@ absl::Status WriteLine(const std::string& path, bool append,
   return file.Sync();
 }
 
-TEST(LineFileTest, EmptiesOrKeeps) {
+TEST(LineFileTest, TruncatesOrAppends) {
   const std::string path = TestDirectory("keeps") / "log";
   std::ofstream(path) << "old\n";
   EXPECT_TRUE(WriteLine(path, /*append=*/true, "new").ok());
@@ -68,7 +68,7 @@ TEST(LineFileTest, RefusesAFileThatAnotherRunWrites) {
   EXPECT_EQ(ContentOf(path), "line\nother\n");
 }
 
-TEST(LineFileTest, DevicesBelongToAllRuns) {
+TEST(LineFileTest, DevicesAreNotLocked) {
   auto first = LineFile::Open("/dev/null", /*append=*/false);
   ASSERT_TRUE(first.ok()) << first.status();
   EXPECT_TRUE(first->Begin().ok());
@@ -115,7 +115,7 @@ TEST(LineFileTest, NamesTheFileThatIsFull) {
   EXPECT_NE(status.message().find("/dev/full"), absl::string_view::npos);
 }
 
-TEST(LastAttemptTest, IsOfTheLastWholeLine) {
+TEST(LastAttemptTest, IsReadFromTheLastCompleteLine) {
   const std::string path = TestDirectory("attempt") / "log";
   EXPECT_EQ(*LastAttempt(path), -1);
   std::ofstream(path) << "";

@@ -15,25 +15,26 @@
 namespace millrace::testing {
 
 // A call whose client sends and accepts only what it is told to.
-class HandCall
+class ManualCall
     : public ::grpc::ClientBidiReactor<::grpc::ByteBuffer, ::grpc::ByteBuffer> {
  public:
   using Bytes = ::grpc::ByteBuffer;
 
-  HandCall(const std::string& address, const std::string& method,
-           absl::Duration deadline = absl::Hours(1))
-      : HandCall(Connect(address), method, deadline) {}
+  ManualCall(const std::string& address, const std::string& method,
+             absl::Duration deadline = absl::Hours(1))
+      : ManualCall(Connect(address), method, deadline) {}
 
   // Starts one of several calls on a connection.
-  HandCall(const std::shared_ptr<::grpc::Channel>& channel,
-           const std::string& method, absl::Duration deadline = absl::Hours(1))
+  ManualCall(const std::shared_ptr<::grpc::Channel>& channel,
+             const std::string& method,
+             absl::Duration deadline = absl::Hours(1))
       : stub_(channel) {
     SetDeadline(context_, deadline);
     stub_.PrepareBidiStreamingCall(&context_, "/millrace.v1.Sampler/" + method,
                                    {}, this);
     StartCall();
   }
-  ~HandCall() override {
+  ~ManualCall() override {
     context_.TryCancel();
     done_.WaitForNotification();
   }

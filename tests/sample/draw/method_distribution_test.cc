@@ -16,7 +16,7 @@
 #include "common/sample/draw/draw.h"
 #include "gmock/gmock.h"
 #include "tests/support/chi_square.h"
-#include "tests/support/law.h"
+#include "tests/support/distribution.h"
 #include "tests/support/test_store.h"
 
 namespace millrace {
@@ -24,8 +24,8 @@ namespace {
 
 using Slots = std::vector<int64_t>;
 using testing::ChiSquareP;
+using testing::DistributionP;
 using testing::kAlpha;
-using testing::LawP;
 using testing::TestGraph;
 
 constexpr uint32_t kDraws = 40000;
@@ -59,7 +59,7 @@ TestGraph Lists() {
           .splits = {}};
 }
 
-class DrawLawTest : public ::testing::Test {
+class DrawDistributionTest : public ::testing::Test {
  protected:
   // The neighbours that each of `count` trees picks from one list.
   std::vector<Slots> DrawTrees(const DrawContext& context, int fanout,
@@ -88,12 +88,12 @@ class DrawLawTest : public ::testing::Test {
 // Adds the probabilities of the sets of `k` successive draws, by enumerating
 // all orders.
 void AddSuccessiveDraws(std::vector<double> weights, int k, double p,
-                        Slots picked, std::map<Slots, double>& law) {
+                        Slots picked, std::map<Slots, double>& distribution) {
   double rest = 0;
   for (const double weight : weights) rest += weight;
   if (k == 0 || rest == 0) {
     std::sort(picked.begin(), picked.end());
-    law[picked] += p;
+    distribution[picked] += p;
     return;
   }
   for (size_t slot = 0; slot < weights.size(); ++slot) {
@@ -102,7 +102,8 @@ void AddSuccessiveDraws(std::vector<double> weights, int k, double p,
     others[slot] = 0;
     Slots more = picked;
     more.push_back(static_cast<int64_t>(slot));
-    AddSuccessiveDraws(others, k - 1, p * weights[slot] / rest, more, law);
+    AddSuccessiveDraws(others, k - 1, p * weights[slot] / rest, more,
+                       distribution);
   }
 }
 
@@ -114,7 +115,8 @@ std::map<Slots, int64_t> CountSets(const std::vector<Slots>& draws) {
 
 // Tests the inclusion of each set of one or two slots against a distribution.
 void ExpectInclusions(const std::vector<Slots>& draws,
-                      const std::map<Slots, double>& law, int64_t degree) {
+                      const std::map<Slots, double>& distribution,
+                      int64_t degree) {
   const auto includes = [](const Slots& slots, int64_t a, int64_t b) {
     return std::count(slots.begin(), slots.end(), a) > 0 &&
            std::count(slots.begin(), slots.end(), b) > 0;
@@ -122,7 +124,7 @@ void ExpectInclusions(const std::vector<Slots>& draws,
   for (int64_t a = 0; a < degree; ++a) {
     for (int64_t b = a; b < degree; ++b) {
       double p = 0;
-      for (const auto& [slots, probability] : law) {
+      for (const auto& [slots, probability] : distribution) {
         if (includes(slots, a, b)) p += probability;
       }
       int64_t count = 0;
@@ -139,18 +141,19 @@ void ExpectInclusions(const std::vector<Slots>& draws,
   }
 }
 
-TEST_F(DrawLawTest, WeightedDrawsAreSuccessiveDraws) {
+TEST_F(DrawDistributionTest, WeightedDrawsAreSuccessiveDraws) {
   const std::vector<double> weights(kWeights.begin(), kWeights.end());
   for (int k = 1; k <= 4; ++k) {
-    std::map<Slots, double> law;
-    AddSuccessiveDraws(weights, k, 1, {}, law);
+    std::map<Slots, double> distribution;
+    AddSuccessiveDraws(weights, k, 1, {}, distribution);
     const auto draws = DrawTrees({.rule = DrawRule::kWeighted}, k, kShort);
-    EXPECT_GT(LawP(CountSets(draws), law, kDraws), kAlpha) << "fanout " << k;
-    ExpectInclusions(draws, law, static_cast<int64_t>(weights.size()));
+    EXPECT_GT(DistributionP(CountSets(draws), distribution, kDraws), kAlpha)
+        << "fanout " << k;
+    ExpectInclusions(draws, distribution, static_cast<int64_t>(weights.size()));
   }
 }
 
-TEST_F(DrawLawTest, ZeroWeightsAreNeverPicked) {
+TEST_F(DrawDistributionTest, ZeroWeightsAreNeverPicked) {
   for (const int k : {5, 6, 7}) {
     for (const Slots& slots :
          DrawTrees({.rule = DrawRule::kWeighted}, k, kShort, 100)) {
@@ -162,7 +165,7 @@ TEST_F(DrawLawTest, ZeroWeightsAreNeverPicked) {
 // All but one of 50 slots: successive draws leave the slot whose exponential
 // clock of rate w rings last. For a slot of weight w the probability of that is
 // w * integral over u in (0, 1) of u^(w - 1) * prod over others (1 - u^w_i).
-TEST_F(DrawLawTest, LongWeightedDrawsAreSuccessiveDraws) {
+TEST_F(DrawDistributionTest, LongWeightedDrawsAreSuccessiveDraws) {
   constexpr int kSteps = 200000;
   double light = 0, heavy = 0;  // midpoint rule
   for (int i = 0; i < kSteps; ++i) {
@@ -175,8 +178,10 @@ TEST_F(DrawLawTest, LongWeightedDrawsAreSuccessiveDraws) {
   ASSERT_NEAR(kHalf * (light + heavy), 1, 1e-9);
   constexpr int64_t kDegree = 2 * kHalf;
   std::vector<int64_t> left(kDegree);
-  std::vector<double> law(kDegree);
-  for (int64_t i = 0; i < kDegree; ++i) law[i] = i % 2 == 0 ? light : heavy;
+  std::vector<double> distribution(kDegree);
+  for (int64_t i = 0; i < kDegree; ++i) {
+    distribution[i] = i % 2 == 0 ? light : heavy;
+  }
   for (const Slots& slots :
        DrawTrees({.rule = DrawRule::kWeighted}, kDegree - 1, kLong, 20000)) {
     ASSERT_EQ(slots.size(), static_cast<size_t>(kDegree - 1));
@@ -188,45 +193,48 @@ TEST_F(DrawLawTest, LongWeightedDrawsAreSuccessiveDraws) {
   for (int64_t i = 0; i < kDegree; i += 2) light_left += left[i];
   EXPECT_GT(ChiSquareP({light_left, 20000 - light_left}, {light, heavy}),
             kAlpha);
-  EXPECT_GT(ChiSquareP(left, law), kAlpha);
+  EXPECT_GT(ChiSquareP(left, distribution), kAlpha);
 }
 
-TEST_F(DrawLawTest, WeightedPicksWithReplacementAreIndependent) {
+TEST_F(DrawDistributionTest, WeightedPicksWithReplacementAreIndependent) {
   const auto draws =
       DrawTrees({.rule = DrawRule::kWeighted, .replace = true}, 3, kShort);
   for (size_t first = 0; first < 3; ++first) {
     for (size_t second = first + 1; second < 3; ++second) {
       std::map<Slots, int64_t> counts;
-      std::map<Slots, double> law;
+      std::map<Slots, double> distribution;
       for (const Slots& slots : draws) {
         ++counts[{slots.at(first), slots.at(second)}];
       }
       for (int64_t a = 0; a < 6; ++a) {
         for (int64_t b = 0; b < 6; ++b) {
           const double p = kWeights[a] * kWeights[b] / 256;
-          if (p > 0) law[{a, b}] = p;
+          if (p > 0) distribution[{a, b}] = p;
         }
       }
-      EXPECT_GT(LawP(counts, law, kDraws), kAlpha) << first << " " << second;
+      EXPECT_GT(DistributionP(counts, distribution, kDraws), kAlpha)
+          << first << " " << second;
     }
   }
 }
 
 // All subsets of size k are equally likely, so one slot is included with
 // probability k / d, two with k (k - 1) / (d (d - 1)), and so on.
-TEST_F(DrawLawTest, LaborIncludesEverySubsetEquallyOften) {
+TEST_F(DrawDistributionTest, LaborIncludesEverySubsetEquallyOften) {
   for (const int k : {1, 3, 8}) {
-    std::map<Slots, double> law;
-    AddSuccessiveDraws(std::vector<double>(kTwinDegree, 1), k, 1, {}, law);
+    std::map<Slots, double> distribution;
+    AddSuccessiveDraws(std::vector<double>(kTwinDegree, 1), k, 1, {},
+                       distribution);
     auto draws = DrawTrees({.rule = DrawRule::kLabor}, k, kTwin);
     for (Slots& slots : draws) {
       for (int64_t& slot : slots) slot -= 20;
     }
-    EXPECT_GT(LawP(CountSets(draws), law, kDraws), kAlpha) << "fanout " << k;
-    ExpectInclusions(draws, law, kTwinDegree);
+    EXPECT_GT(DistributionP(CountSets(draws), distribution, kDraws), kAlpha)
+        << "fanout " << k;
+    ExpectInclusions(draws, distribution, kTwinDegree);
     const double pair = 1.0 * k * (k - 1) / (kTwinDegree * (kTwinDegree - 1));
     double p = 0;  // the same probability by summation
-    for (const auto& [slots, probability] : law) {
+    for (const auto& [slots, probability] : distribution) {
       if (std::count(slots.begin(), slots.end(), 0) > 0 &&
           std::count(slots.begin(), slots.end(), 5) > 0) {
         p += probability;
@@ -236,7 +244,7 @@ TEST_F(DrawLawTest, LaborIncludesEverySubsetEquallyOften) {
   }
 }
 
-TEST_F(DrawLawTest, LaborOfOneBatchPicksTheSameNeighbours) {
+TEST_F(DrawDistributionTest, LaborOfOneBatchPicksTheSameNeighbors) {
   for (uint32_t batch = 0; batch < 200; ++batch) {
     const std::vector<uint64_t> nodes = {kTwin, kOtherTwin};
     Picks picks;
@@ -254,13 +262,13 @@ TEST_F(DrawLawTest, LaborOfOneBatchPicksTheSameNeighbours) {
 // A neighbour has one number however often it occurs in a list: neighbours, not
 // entries, are equally likely to come first, and their copies come with them in
 // list order. Slots 0 and 2 are copies.
-TEST_F(DrawLawTest, LaborTakesCopiesOfANeighbourInListOrder) {
+TEST_F(DrawDistributionTest, LaborTakesCopiesOfANeighborInListOrder) {
   const auto first = static_cast<int64_t>(kWeights.size()) + 2 * kHalf +
                      2 * kTwinDegree;  // the edge id of the list's first
   std::vector<uint32_t> trees(kDraws);
   std::iota(trees.begin(), trees.end(), 0);
   const std::vector<uint64_t> nodes(kDraws, kCopies);
-  const std::map<Slots, double> laws[] = {
+  const std::map<Slots, double> distributions[] = {
       {{{0}, 1. / 3}, {{1}, 1. / 3}, {{3}, 1. / 3}},
       {{{0, 2}, 1. / 3}, {{0, 1}, 1. / 6}, {{0, 3}, 1. / 6}, {{1, 3}, 1. / 3}}};
   for (int k = 1; k <= 2; ++k) {
@@ -277,13 +285,14 @@ TEST_F(DrawLawTest, LaborTakesCopiesOfANeighbourInListOrder) {
       ++counts[slots];
     }
     for (const auto& [slots, count] : counts) {
-      ASSERT_TRUE(laws[k - 1].contains(slots)) << slots.front();
+      ASSERT_TRUE(distributions[k - 1].contains(slots)) << slots.front();
     }
-    EXPECT_GT(LawP(counts, laws[k - 1], kDraws), kAlpha) << "fanout " << k;
+    EXPECT_GT(DistributionP(counts, distributions[k - 1], kDraws), kAlpha)
+        << "fanout " << k;
   }
 }
 
-TEST_F(DrawLawTest, LaborOfDifferentNamesIsIndependent) {
+TEST_F(DrawDistributionTest, LaborOfDifferentNamesIsIndependent) {
   const DrawContext context{.job_seed = 9,
                             .epoch = 3,
                             .batch = 4,

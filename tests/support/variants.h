@@ -12,7 +12,7 @@
 
 namespace millrace::testing {
 
-struct Way {
+struct Variant {
   std::string name;
   std::function<void(JobSpec&)> set;
   Direction direction = Direction::kIn;
@@ -29,8 +29,8 @@ struct Way {
   bool has_edge_ids() const { return Job().method != SampleMethod::kPpr; }
 };
 
-// All ways to sample, over in-lists and over out-lists.
-inline std::vector<Way> WaysToSample() {
+// All sampling methods and their options, over in-lists and over out-lists.
+inline std::vector<Variant> SamplingVariants() {
   const auto walk = [](JobSpec& s, SampleMethod method) {
     s.method = method;
     s.walks = 3;
@@ -143,12 +143,12 @@ inline std::vector<Way> WaysToSample() {
              walk(s, SampleMethod::kPpr);
              s.train_graph = "train";
            }}};
-  std::vector<Way> ways;
+  std::vector<Variant> variants;
   for (const auto& [name, set] : sets) {
-    ways.push_back({name + " in", set, Direction::kIn});
-    ways.push_back({name + " out", set, Direction::kOut});
+    variants.push_back({name + " in", set, Direction::kIn});
+    variants.push_back({name + " out", set, Direction::kOut});
   }
-  return ways;
+  return variants;
 }
 
 // Items as explicit seeds of a job; also with times if the job is temporal.

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks that folders depend on each other as the README's code map says.
 
-  tests/style/folder_arrows_check.py [ROOT]
+  tests/style/folder_dependencies_check.py [ROOT]
 
 A file may include headers of its own row of the map and of rows above it, and
-the folders of one row must not include each other in a circle. server/ and
+the folders of one row must not include each other cyclically. server/ and
 client/ never include each other. Prints each include of ROOT (default: this
-repository) that goes another way, and exits with 1 if there are any."""
+repository) that violates this, and exits with 1 if there are any."""
 import collections
 import pathlib
 import re
@@ -47,7 +47,7 @@ def folder_of(path):
     return path.rpartition("/")[0]
 
 
-def reaches(arrows, start, goal):
+def reaches(dependencies, start, goal):
     seen, waiting = set(), [start]
     while waiting:
         folder = waiting.pop()
@@ -55,17 +55,17 @@ def reaches(arrows, start, goal):
             return True
         if folder not in seen:
             seen.add(folder)
-            waiting += arrows[folder]
+            waiting += dependencies[folder]
     return False
 
 
 def problems(root):
     rows = code_map(root)
     found = list(includes(root))
-    arrows = collections.defaultdict(set)
+    dependencies = collections.defaultdict(set)
     for source, target in found:
         if folder_of(source) != folder_of(target):
-            arrows[folder_of(source)].add(folder_of(target))
+            dependencies[folder_of(source)].add(folder_of(target))
     for source, target in found:
         at, to = row_of(source, rows), row_of(target, rows)
         if at is None or to is None:
@@ -75,8 +75,8 @@ def problems(root):
         elif to > at:
             yield f"{source} includes {target}: below it in the code map"
         elif (folder_of(source) != folder_of(target) and
-              reaches(arrows, folder_of(target), folder_of(source))):
-            yield f"{source} includes {target}: part of a circle"
+              reaches(dependencies, folder_of(target), folder_of(source))):
+            yield f"{source} includes {target}: part of a cycle"
 
 
 def main(root):

@@ -12,16 +12,16 @@
 #include <vector>
 
 #include "gmock/gmock.h"
-#include "tests/support/law.h"
+#include "tests/support/distribution.h"
 #include "tests/support/sampled.h"
 
 namespace millrace {
 namespace {
 
+using testing::DistributionP;
 using testing::ExplicitJob;
 using testing::Int64s;
 using testing::kAlpha;
-using testing::LawP;
 using testing::OpenGraph;
 using testing::Sample;
 using testing::TestGraph;
@@ -55,18 +55,18 @@ TestGraph WalkGraph() {
 // Probabilities of a step from `node`; kEnded if there is none.
 std::map<int64_t, double> StepFrom(int64_t node, bool weighted) {
   const TestGraph graph = WalkGraph();
-  std::map<int64_t, double> law;
+  std::map<int64_t, double> distribution;
   double sum = 0;
   for (size_t e = 0; e < graph.relations[0].edges.size(); ++e) {
     const auto [src, dst] = graph.relations[0].edges[e];
     const double weight = weighted ? graph.relations[0].weight[e] : 1;
     if (dst != node || weight == 0) continue;
-    law[src] += weight;
+    distribution[src] += weight;
     sum += weight;
   }
-  for (auto& [to, p] : law) p /= sum;
-  if (law.empty()) law[kEnded] = 1;
-  return law;
+  for (auto& [to, p] : distribution) p /= sum;
+  if (distribution.empty()) distribution[kEnded] = 1;
+  return distribution;
 }
 
 // Calls `visit(path, p)` for all paths of `steps` steps after `path`; `restart`
@@ -117,20 +117,20 @@ std::vector<std::vector<int64_t>> PathsOf(const absl::StatusOr<Batch>& batch) {
 }
 
 // Tests one, two and three steps, and each step given the steps before it.
-TEST(WalkLawTest, PathsFollowTheirExactLaw) {
+TEST(WalkDistributionTest, PathsFollowTheExactDistribution) {
   const auto source = OpenGraph(WalkGraph(), 0);
   for (const bool weighted : {false, true}) {
     for (const int64_t seed : {0, 1, 2}) {
       for (int steps = 1; steps <= 3; ++steps) {
-        std::map<std::vector<int64_t>, double> law;
+        std::map<std::vector<int64_t>, double> distribution;
         ForEachPath({seed}, 1, steps, weighted, 0,
-                    [&](auto path, double p) { law[path] += p; });
+                    [&](auto path, double p) { distribution[path] += p; });
         std::map<std::vector<int64_t>, int64_t> counts;
         const auto batch = Sample(
             *source, WalkJob(SampleMethod::kWalk, weighted, kWalkDraws, steps),
             {{seed}, {}});
         for (const auto& path : PathsOf(batch)) ++counts[path];
-        EXPECT_GT(LawP(counts, law, kWalkDraws), kAlpha)
+        EXPECT_GT(DistributionP(counts, distribution, kWalkDraws), kAlpha)
             << "from " << seed << ", " << steps << " steps, weighted "
             << weighted;
       }
@@ -138,20 +138,20 @@ TEST(WalkLawTest, PathsFollowTheirExactLaw) {
   }
 }
 
-TEST(WalkLawTest, WalkersSeedsAndBatchesAreIndependent) {
+TEST(WalkDistributionTest, WalkersSeedsAndBatchesAreIndependent) {
   const auto source = OpenGraph(WalkGraph(), 0);
   const JobSpec spec = WalkJob(SampleMethod::kWalk, true, kWalkDraws, 2);
   const auto first = PathsOf(Sample(*source, spec, {{0, 0}, {}}));
   const auto next = PathsOf(Sample(*source, spec, {{0, 0}, {}}, 1));
   ASSERT_EQ(first.size(), size_t{2} * kWalkDraws);
-  std::map<std::vector<int64_t>, double> law;
+  std::map<std::vector<int64_t>, double> distribution;
   for (const auto& [a, p] : StepFrom(0, true)) {
-    for (const auto& [b, q] : StepFrom(0, true)) law[{a, b}] = p * q;
+    for (const auto& [b, q] : StepFrom(0, true)) distribution[{a, b}] = p * q;
   }
   const auto independence = [&](auto left, auto right) {
     std::map<std::vector<int64_t>, int64_t> counts;
     for (size_t i = 0; i < kWalkDraws; ++i) ++counts[{left(i), right(i)}];
-    return LawP(counts, law, kWalkDraws);
+    return DistributionP(counts, distribution, kWalkDraws);
   };
   const auto one = [&](size_t i) { return first[i][1]; };
   EXPECT_GT(independence(one, [&](size_t i) { return first[i + 1][1]; }),
@@ -165,31 +165,32 @@ TEST(WalkLawTest, WalkersSeedsAndBatchesAreIndependent) {
       << "batches";
 }
 
-// Paths of node2vec's walks: weights 1/p, 1 and 1/q of going back, to a node
-// next to the node before, and elsewhere.
+// Paths of node2vec walks: weight 1/p for going back, 1 for moving to a
+// neighbour of the previous node, and 1/q for moving elsewhere.
 void ForEachBiasedPath(
     const std::vector<int64_t>& path, double chance, int steps, double p,
     double q, const std::function<void(std::vector<int64_t>, double)>& visit) {
   if (steps == 0) return visit(path, chance);
-  std::map<int64_t, double> law = StepFrom(path.back(), false);
-  if (path.size() > 1 && path.back() != kEnded && !law.contains(kEnded)) {
+  std::map<int64_t, double> distribution = StepFrom(path.back(), false);
+  if (path.size() > 1 && path.back() != kEnded &&
+      !distribution.contains(kEnded)) {
     const int64_t before = path[path.size() - 2];
     const std::map<int64_t, double> nearby = StepFrom(before, false);
     double sum = 0;
-    for (auto& [to, weight] : law) {
+    for (auto& [to, weight] : distribution) {
       weight *= to == before ? 1 / p : nearby.contains(to) ? 1 : 1 / q;
       sum += weight;
     }
-    for (auto& [to, weight] : law) weight /= sum;
+    for (auto& [to, weight] : distribution) weight /= sum;
   }
-  for (const auto& [to, weight] : law) {
+  for (const auto& [to, weight] : distribution) {
     std::vector<int64_t> longer = path;
     longer.push_back(to);
     ForEachBiasedPath(longer, chance * weight, steps - 1, p, q, visit);
   }
 }
 
-TEST(WalkLawTest, BiasedPathsFollowTheirExactLaw) {
+TEST(WalkDistributionTest, BiasedPathsFollowTheExactDistribution) {
   const auto source = OpenGraph(WalkGraph(), 0);
   struct Bias {
     double p, q;
@@ -198,9 +199,10 @@ TEST(WalkLawTest, BiasedPathsFollowTheirExactLaw) {
        {Bias{0.25, 4}, Bias{4, 0.25}, Bias{3, 1}, Bias{1, 0.7}}) {
     for (const int64_t seed : {0, 1, 2}) {
       for (int steps = 1; steps <= 4; ++steps) {
-        std::map<std::vector<int64_t>, double> law;
-        ForEachBiasedPath({seed}, 1, steps, p, q,
-                          [&](auto path, double c) { law[path] += c; });
+        std::map<std::vector<int64_t>, double> distribution;
+        ForEachBiasedPath({seed}, 1, steps, p, q, [&](auto path, double c) {
+          distribution[path] += c;
+        });
         JobSpec spec = WalkJob(SampleMethod::kWalk, false, kWalkDraws, steps);
         spec.walk_p = p;
         spec.walk_q = q;
@@ -208,7 +210,7 @@ TEST(WalkLawTest, BiasedPathsFollowTheirExactLaw) {
         for (const auto& path : PathsOf(Sample(*source, spec, {{seed}, {}}))) {
           ++counts[path];
         }
-        EXPECT_GT(LawP(counts, law, kWalkDraws), kAlpha)
+        EXPECT_GT(DistributionP(counts, distribution, kWalkDraws), kAlpha)
             << "from " << seed << ", " << steps << " steps, p " << p << ", q "
             << q;
       }
@@ -217,22 +219,22 @@ TEST(WalkLawTest, BiasedPathsFollowTheirExactLaw) {
 }
 
 // Walkers number their words by themselves, whatever node they are at.
-TEST(WalkLawTest, BiasedWalkersAreIndependent) {
+TEST(WalkDistributionTest, BiasedWalkersAreIndependent) {
   const auto source = OpenGraph(WalkGraph(), 0);
   JobSpec spec = WalkJob(SampleMethod::kWalk, false, kWalkDraws, 2);
   spec.walk_p = 0.5;
   const auto first = PathsOf(Sample(*source, spec, {{0, 0}, {}}));
   const auto next = PathsOf(Sample(*source, spec, {{0, 0}, {}}, 1));
-  std::map<std::vector<int64_t>, double> law;
+  std::map<std::vector<int64_t>, double> distribution;
   for (const auto& [a, p] : StepFrom(0, false)) {
-    for (const auto& [b, q] : StepFrom(0, false)) law[{a, b}] = p * q;
+    for (const auto& [b, q] : StepFrom(0, false)) distribution[{a, b}] = p * q;
   }
   const auto independence = [&](const auto& other, size_t ahead) {
     std::map<std::vector<int64_t>, int64_t> counts;
     for (size_t i = 0; i < kWalkDraws; ++i) {
       ++counts[{first[i][1], other[i + ahead][1]}];
     }
-    return LawP(counts, law, kWalkDraws);
+    return DistributionP(counts, distribution, kWalkDraws);
   };
   EXPECT_GT(independence(first, 1), kAlpha) << "walkers";
   EXPECT_GT(independence(first, kWalkDraws), kAlpha) << "seeds";
@@ -257,7 +259,7 @@ Moments VisitsFrom(int64_t start, int steps, bool weighted, double restart) {
   return moments;
 }
 
-TEST(PprLawTest, VisitsFollowTheirExactLaw) {
+TEST(PprDistributionTest, VisitsFollowTheExactDistribution) {
   constexpr int kWalks = 40000;
   constexpr int kLength = 4;
   const auto source = OpenGraph(WalkGraph(), 0);
@@ -276,11 +278,12 @@ TEST(PprLawTest, VisitsFollowTheirExactLaw) {
       }
       EXPECT_GT(visits.size(), 1u);
       for (const auto& [start, counted] : visits) {
-        const Moments law = VisitsFrom(start, kLength, weighted, restart);
-        for (const auto& [node, mean] : law.mean) {
+        const Moments distribution =
+            VisitsFrom(start, kLength, weighted, restart);
+        for (const auto& [node, mean] : distribution.mean) {
           const auto found = counted.find(node);
           const double count = found == counted.end() ? 0 : found->second;
-          const double variance = law.square.at(node) - mean * mean;
+          const double variance = distribution.square.at(node) - mean * mean;
           const double sigma = std::sqrt(kWalks * variance);
           EXPECT_LE(std::abs(count - kWalks * mean), kZ * sigma)
               << "from " << start << " to " << node << ", weighted " << weighted

@@ -12,17 +12,17 @@
 namespace millrace::testing {
 
 // The p-value of Pearson's test that the outcomes of `draws` draws follow
-// `law`. Outcomes expected fewer than 20 times are pooled. Fails if an outcome
-// is not in the law.
+// `distribution`. Outcomes expected fewer than 20 times are pooled. Fails if an
+// outcome is not in the distribution.
 template <typename T>
-double LawP(const std::map<T, int64_t>& counts, const std::map<T, double>& law,
-            double draws) {
+double DistributionP(const std::map<T, int64_t>& counts,
+                     const std::map<T, double>& distribution, double draws) {
   std::vector<int64_t> cells;
   std::vector<double> expected;
   int64_t rare_cell = 0;
   double rare = 0;
   int64_t counted = 0;
-  for (const auto& [outcome, p] : law) {
+  for (const auto& [outcome, p] : distribution) {
     const auto found = counts.find(outcome);
     const int64_t count = found == counts.end() ? 0 : found->second;
     counted += count;
