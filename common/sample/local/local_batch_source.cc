@@ -82,7 +82,7 @@ absl::StatusOr<Batch> LocalBatchSource::Make(
                                   {request.epoch, request.batch,
                                    columns.edge_ids, columns.edge_features},
                                   seeds, source));
-  MILLRACE_RETURN_IF_ERROR(GatherColumns(*store_, columns, batch));
+  MILLRACE_RETURN_IF_ERROR(GatherColumns(*store_, job, columns, batch));
   return batch;
 }
 
