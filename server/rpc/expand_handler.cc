@@ -12,6 +12,7 @@
 #include "common/wire/ids.h"
 #include "sampler.pb.h"
 #include "server/core/call_scope.h"
+#include "server/load/memory_model.h"
 #include "server/load/request_limits.h"
 #include "server/rpc/expand_request.h"
 
@@ -20,11 +21,6 @@ namespace {
 
 // Most nodes drawn between two checks of the reply's size and of the client.
 constexpr size_t kChunk = 4096;
-
-// Bytes that a call holds for each byte of its reply: strings that grew by
-// doubling, plus the bytes being sent or, before that, the last picks with
-// 64-bit ids.
-constexpr uint64_t kReplyCopies = 3;
 
 // Draws what one Expand request asks for, within the memory granted to the
 // call. All references must outlive it.
@@ -64,7 +60,7 @@ class Expansion {
     uint64_t bytes = 0;
   };
   absl::Status GrowTo(uint64_t reply_bytes) {
-    return memory_.GrowTo(held_ + sets_ + kReplyCopies * reply_bytes);
+    return memory_.GrowTo(held_ + sets_ + kBytesPerReplyByte * reply_bytes);
   }
   absl::StatusOr<size_t> Draw(const OwnedNodes& nodes,
                               v1::ExpandReply::Picks& out);

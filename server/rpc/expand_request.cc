@@ -12,18 +12,13 @@
 #include "common/wire/ids.h"
 #include "common/wire/job_proto.h"
 #include "sampler.pb.h"
+#include "server/load/memory_model.h"
 #include "server/rpc/parse_request.h"
 
 namespace millrace {
 namespace {
 
 using FrontierProto = v1::ExpandRequest::Frontier;
-
-// Bytes that the sets of a frontier take for each byte of their ids: hash
-// tables of 64-bit ids that are less than half full, and tables of lists with
-// one entry each.
-constexpr uint64_t kAmongCopies = 6;
-constexpr uint64_t kExcludedCopies = 48;
 
 absl::Status CheckNumbers(const v1::ExpandRequest& request) {
   constexpr uint32_t kHopNumbers = 1 << 16;  // steps of walks count as hops
@@ -109,7 +104,7 @@ absl::Status CheckLists(const Schema& schema, const NeighborLists& lists,
 // Reads the ids of the nodes, which must be in the range that the partition
 // `part` owns, and their trees and times.
 absl::Status ReadOwnNodes(const Store& store, int part, TypeIndex type,
-                       const FrontierProto& in, OwnedNodes& nodes) {
+                          const FrontierProto& in, OwnedNodes& nodes) {
   const PartitionBook& book = store.book(type);
   MILLRACE_ASSIGN_OR_RETURN(
       nodes.ids, ReadIds(in.ids(), store.schema().node_types[type].id_dtype(),
@@ -194,8 +189,8 @@ absl::Status CheckExpandRequest(ServerCore& core,
 }
 
 uint64_t SetBytes(const v1::ExpandRequest_Frontier& in) {
-  return kAmongCopies * in.among().size() +
-         kExcludedCopies * in.excluded_nodes().size();
+  return kBytesPerAmongByte * in.among().size() +
+         kBytesPerExcludedByte * in.excluded_nodes().size();
 }
 
 absl::StatusOr<OwnedNodes> ReadFrontier(const Store& store,
