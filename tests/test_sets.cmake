@@ -47,7 +47,7 @@ set(MILLRACE_SERIAL_TESTS
     missing_rows_test negatives_test npy_rows_test npy_test npz_formats_test
     ogb_test owner_groups_test partition_formats_test partition_test
     philox_many_test pick_slots_test program_test progress_test relabel_test
-    request_plan_test resolve_job_test resolve_seeds_test restored_rows_test schema_test
+    replica_failure_test request_plan_test resolve_job_test resolve_seeds_test restored_rows_test schema_test
     seed_schedule_test select_edges_test split_requests_test status_test
     store_test store_writer_test temporal_test torch_file_test train_graph_test
     triples_test tu_test unpickler_test verify_test walk_budget_test walk_test
