@@ -87,8 +87,8 @@ class SampleFrames final : public FrameMaker {
   absl::Status WithOwnersDamage(const absl::Status& status);
 
   IncomingCall& call_;
-  const CallScope scope_;  // of calls to other owners
-  int home_ = -1;          // partition, once the request is read
+  const CallScope scope_;  // for calls to other owners
+  int home_ = -1;          // partition that was asked for, once that is known
   std::unique_ptr<FrameSource> source_;
 };
 
