@@ -17,7 +17,8 @@ namespace millrace {
 // from t, a slot has the weight 1/p if its neighbour is t, 1 if the neighbour
 // is in the list of t, and 1/q otherwise. The lists of t and of the node where
 // the walker is may belong to two owners, so both are fetched whole; that of t
-// has been here since the step before. Threads: one.
+// has been here since the step before.
+// Threads: one.
 class BiasedSteps {
  public:
   // `relation` is that of all steps. `source` and `poller` must outlive it.
@@ -29,8 +30,8 @@ class BiasedSteps {
 
   // Appends a pick for each walker, or none where the list is empty. `walkers`
   // are their numbers, and `at` are the ids of the nodes where they are. Each
-  // of them came there by its pick of the call before. Errors are those of the
-  // source and the poller.
+  // of them came there by its pick of the call before.
+  // Fails as NeighborSource::Expand() and the poller do.
   absl::Status Draw(DrawContext context, std::span<const uint32_t> walkers,
                     std::span<const uint64_t> at, Picks& picks);
 

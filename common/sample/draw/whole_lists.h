@@ -10,7 +10,7 @@
 
 namespace millrace {
 
-// The whole lists of some nodes. Spans are valid as long as it.
+// The whole lists of some nodes. What it returns is a view.
 class WholeLists {
  public:
   WholeLists() = default;
@@ -33,8 +33,8 @@ class WholeLists {
 
  private:
   std::vector<uint64_t> ids_;
-  std::vector<int64_t>
-      begin_;  // where each id's list begins, and the last ends
+  // Where the list of each id begins, and where the last one ends.
+  std::vector<int64_t> begin_;
   Picks picks_;
   std::vector<uint32_t> by_neighbor_;
 };
