@@ -4,6 +4,7 @@
 #include <string>
 
 #include "common/base/strings.h"
+#include "common/grpc/call/replica_failure.h"
 #include "common/grpc/channel_args.h"
 #include "common/wire/error_info.h"
 
@@ -12,7 +13,7 @@ namespace {
 
 using Kind = CallFailure::Kind;
 
-// What gRPC, not a server, refuses for want of room.
+// The error of a message that gRPC, not the server, refuses for want of room.
 absl::Status TooLarge(const FleetMember& member, const absl::Status& status) {
   return absl::ResourceExhaustedError(
       StrCat("server ", member.address, ": ", std::string(status.message()),
@@ -20,7 +21,7 @@ absl::Status TooLarge(const FleetMember& member, const absl::Status& status) {
              " bytes\nuse a smaller batch size or fanouts"));
 }
 
-// A duration rounded for messages.
+// Rounds a duration for messages.
 std::string Rounded(absl::Duration time) {
   return absl::FormatDuration(absl::Trunc(time, time < absl::Seconds(1)
                                                     ? absl::Milliseconds(1)
@@ -45,10 +46,14 @@ CallFailure ClassifyFailure(Replicas& replicas, const ReplicaCall& call,
     return CallFailure{kind, partition,
                        WithErrorInfo(absl::UnavailableError(what), info)};
   };
-  if (IsServedElsewhere(status)) {
+  const ReplicaFailure failure = AssessFailure(status);
+  const auto named = [&] {
+    return StrCat("server ", member.address, ": ",
+                  std::string(failure.status.message()));
+  };
+  if (failure.refused) {
     return {Kind::kRefused, call.partition,
-            WithErrorInfo(absl::UnavailableError(
-                              StrCat("server ", member.address, ": ", message)),
+            WithErrorInfo(absl::UnavailableError(named()),
                           {.partition = call.partition})};
   }
   if (absl::IsDeadlineExceeded(status)) {
@@ -62,9 +67,7 @@ CallFailure ClassifyFailure(Replicas& replicas, const ReplicaCall& call,
     // This client did not cancel the call, or else the status does not matter,
     // since calls that were given up are not reported. So the server is
     // stopping.
-    return unavailable(
-        Kind::kTransient,
-        StrCat(member.address, " ended a call before it was done"));
+    return unavailable(Kind::kTransient, named());
   }
   // This client may know of a sound replica that the home does not know of yet.
   if (of_another && absl::IsDataLoss(status) &&

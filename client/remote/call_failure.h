@@ -12,7 +12,7 @@ namespace millrace {
 // A call to one replica.
 struct ReplicaCall {
   const FleetMember& member;
-  int partition;  // that was asked for
+  int partition;  // the one that was asked for
   SteadyTime start;
 };
 

@@ -6,13 +6,14 @@
 #include <iterator>
 
 #include "common/graph/owner_groups.h"
+#include "common/sample/batch_arrays.h"
 #include "common/sample/gather.h"
 
 namespace millrace {
 namespace {
 
-// The requests for the first `row_count` rows of a column. None if the batch
-// does not have it, that is if `target` is absent.
+// Returns requests for the first `row_count` rows of a column. There are none
+// if the batch does not have it, that is if `target` is absent.
 std::vector<RowRequest> MissingColumnRows(const RowOrigins& origins,
                                           const Array& ids, TypeIndex type,
                                           NodeColumn column, uint32_t row_count,
@@ -43,16 +44,17 @@ std::vector<RowRequest> MissingNodeRows(const RowOrigins& origins,
                                         const Batch& batch, TypeIndex type) {
   const NodeBlock& block = batch.nodes[type];
   std::vector<RowRequest> all;
-  const auto add = [&](NodeColumn column, uint32_t row_count,
-                       const Array& target) {
-    std::vector<RowRequest> some =
-        MissingColumnRows(origins, block.id, type, column, row_count, target);
-    std::move(some.begin(), some.end(), std::back_inserter(all));
-  };
-  add(NodeColumn::kFeature, block.count(), block.feature);
-  add(NodeColumn::kLabel, LabelRowCount(origins.columns, block), block.label);
-  add(NodeColumn::kOriginalId, block.count(), block.original_id);
-  add(DegreeColumn(batch.direction), block.count(), block.degree);
+  // Features first, since they are the most bytes.
+  for (const ArrayGroup group :
+       {ArrayGroup::kNodeFeatures, ArrayGroup::kNodeColumns}) {
+    for (const BatchArray& array : ArraysOf(group)) {
+      std::vector<RowRequest> some = MissingColumnRows(
+          origins, block.id, type, array.column(batch.direction),
+          ColumnRowCount(array, origins.columns, block),
+          array.Get(batch, type));
+      std::move(some.begin(), some.end(), std::back_inserter(all));
+    }
+  }
   return all;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of a batch that its home does not send: whom to ask for them.
+// Which rows of a batch its home does not send, and whom to ask for them.
 #pragma once
 
 #include <vector>
@@ -12,16 +12,16 @@
 
 namespace millrace {
 
-// Where the rows of a batch come from. The references outlive it.
+// Where the rows of a batch come from. All must outlive it.
 struct RowOrigins {
   const Manifest& manifest;
   const Columns& columns;
   int home;                     // partition that sends its own rows
-  const CachedFeatures* cache;  // feature rows that are here; null: none
+  const CachedFeatures* cache;  // feature rows that are here; null if none are
 };
 
-// Requests for the rows of all columns of a node type that are neither the
-// home's nor in the cache, to be written to their places in `batch`, whose
+// Returns requests for the rows of all columns of a node type that are neither
+// the home's nor in the cache, to be written to their places in `batch`, whose
 // topology is done.
 std::vector<RowRequest> MissingNodeRows(const RowOrigins& origins,
                                         const Batch& batch, TypeIndex type);

@@ -17,6 +17,7 @@
 
 namespace millrace {
 
+inline constexpr std::string_view kStoreFormat = "millrace-store";
 // The version that is written. Version 2, whose splits have no fingerprints of
 // their own, can still be read.
 inline constexpr int kStoreVersion = 3;
@@ -53,7 +54,8 @@ struct EdgeSplitInfo {
   RelationIndex relation = 0;
   std::string name;
   int64_t count = 0;
-  std::vector<int64_t> part_counts;  // by the owner of the destination
+  // Seeds of each partition, which has those whose destinations it owns.
+  std::vector<int64_t> part_counts;
   bool has_edge_id = false;
   bool has_time = false;
   bool has_edge_type = false;
@@ -78,7 +80,8 @@ struct PartitioningInfo {
 };
 
 struct Manifest {
-  int version = kStoreVersion;  // of the store.json that was read
+  int version =
+      kStoreVersion;  // format version of the store.json that was read
   int sampling_version = kSamplingVersion;
   std::string uuid;
   // Identifies the graph and its partitions; 64 hex digits (see

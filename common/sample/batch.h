@@ -22,7 +22,8 @@ struct NodeBlock {
   Array original_id;  // [n] int64, if asked for
   Array degree;       // [n] uint32, if asked for
   Array feature;      // [n, d], if asked for and the type has features
-  Array label;        // the first rows (LabelRows::kSeeds) or all; if any
+  // [n], or for LabelRows::kSeeds only the first rows; if the type has labels.
+  Array label;
 
   uint32_t count() const {
     return hop_offsets.empty() ? 0 : hop_offsets.back();
@@ -32,8 +33,8 @@ struct NodeBlock {
 // Edges of one relation as one CSR over the nodes that were expanded: those
 // of the list's type (destination for kIn, source for kOut) with local ids
 // below hop_offsets[hops], or all of them (EdgesOfAllNodes). Edges of hop h are
-// those of the nodes first seen at hop h - 1, except for those two methods: see
-// PlacesOfEdges.
+// those of the nodes first seen at hop h - 1, except for the methods of
+// EdgesOfAllNodes: see PlacesOfEdges.
 struct EdgeBlock {
   Array indptr;    // [expanded + 1] uint32
   Array neighbor;  // [e] uint32: local id of the neighbour, in pick order
@@ -41,30 +42,31 @@ struct EdgeBlock {
   Array hop;       // [e] uint8: the step; SampleMethod::kWalk only
   Array visits;    // [e] uint32; SampleMethod::kPpr only
   Array feature;   // [e, d], if asked for
-  // [e] uint64: where the edge's feature stands among those of the partition
-  // that owns its destination; with features only.
+  // [e] uint64, if features are asked for: where the edge's feature is among
+  // those of the partition that owns its destination.
   Array feature_row;
 
   int64_t edge_count() const { return neighbor.rows(); }
 };
 
-// The rest of the seeds of an edge job: Batch::seed holds the sources. All
-// original ids are int64 and all local ids uint32. Absent: none.
+// What Batch does not have of edge seeds: Batch::seed has their sources. All
+// original ids are int64 and all local ids uint32. Arrays are absent where the
+// seeds do not have them.
 struct EdgeSeedBlock {
   RelationIndex relation = 0;
   Array dst;        // [n] original ids
   Array label;      // [n], as stored
   Array edge_type;  // [n] int32
-  // Destinations that are no edges with the sources: given or
-  // NegativeMode::kTriplet [n * k], kShared [k], kBinary [pairs], whose
-  // sources are `negative_src`.
+  // Original ids of destinations to which the sources have no edges: given or
+  // NegativeMode::kTriplet [n * k], kShared [k], kBinary [pairs]. Only the last
+  // have sources of their own, `negative_src`.
   Array negative_src;
   Array negative_dst;
   Array dst_local;
   Array negative_src_local;
-  Array negative_local;  // of negative_dst
-  // [1] uint32: how many drawn negatives are edges all the same; absent where
-  // none were drawn.
+  Array negative_local;  // local ids of negative_dst
+  // [1] uint32: how many drawn negatives are edges all the same. Absent if none
+  // were drawn.
   Array false_negatives;
 };
 

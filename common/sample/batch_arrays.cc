@@ -132,6 +132,11 @@ ColumnSpec NodeFeature(const Content& content, int type) {
                      content.columns.feature_dtype);
 }
 
+template <NodeColumn column>
+NodeColumn Fixed(Direction) {
+  return column;
+}
+
 // Columns as in BatchArray; rows in the order of streams.
 constexpr BatchArray kArrays[] = {
     {Kind::kSeed, "SEED", ArrayGroup::kSeeds, &Batch::seed, Length::kSeeds,
@@ -193,17 +198,25 @@ constexpr BatchArray kArrays[] = {
      &EdgeBlock::feature_row, Length::kEdges, FeatureRow, Digest::kNone},
 
     {Kind::kNodeLabel, "NODE_LABEL", ArrayGroup::kNodeColumns,
-     &NodeBlock::label, Length::kLabelledNodes, NodeLabel, Digest::kByHand,
-     "y"},
+     &NodeBlock::label, Length::kLabelledNodes, NodeLabel, Digest::kByHand, "y",
+     Fixed<NodeColumn::kLabel>},
     {Kind::kOriginalId, "ORIGINAL_ID", ArrayGroup::kNodeColumns,
      &NodeBlock::original_id, Length::kOwnedNodes,
-     Number<DType::kInt64, WantsOriginalIds>, Digest::kByHand, "nodes"},
-    {Kind::kDegree, "DEGREE", ArrayGroup::kNodeColumns, &NodeBlock::degree,
-     Length::kOwnedNodes, Number<DType::kUint32, WantsDegrees>, Digest::kNone},
+     Number<DType::kInt64, WantsOriginalIds>, Digest::kByHand, "nodes",
+     Fixed<NodeColumn::kOriginalId>},
+    {Kind::kDegree,
+     "DEGREE",
+     ArrayGroup::kNodeColumns,
+     &NodeBlock::degree,
+     Length::kOwnedNodes,
+     Number<DType::kUint32, WantsDegrees>,
+     Digest::kNone,
+     {},
+     DegreeColumn},
 
     {Kind::kNodeFeature, "NODE_FEATURE", ArrayGroup::kNodeFeatures,
      &NodeBlock::feature, Length::kUncachedNodes, NodeFeature, Digest::kByHand,
-     "x"},
+     "x", Fixed<NodeColumn::kFeature>},
 
     {Kind::kEdgeFeature, "EDGE_FEATURE", ArrayGroup::kEdgeFeatures,
      &EdgeBlock::feature, Length::kOwnedEdges, EdgeFeature, Digest::kByHand,
@@ -228,6 +241,14 @@ static_assert(sizeof(EdgeBlock) ==
 static_assert(sizeof(EdgeSeedBlock) ==
               sizeof(size_t) +
                   CountMembers<Array EdgeSeedBlock::*>() * sizeof(Array));
+
+constexpr bool IsOfNodeColumn(const BatchArray& array) {
+  return array.group == ArrayGroup::kNodeColumns ||
+         array.group == ArrayGroup::kNodeFeatures;
+}
+static_assert(std::ranges::all_of(kArrays, [](const BatchArray& array) {
+  return IsOfNodeColumn(array) == (array.column != nullptr);
+}));
 
 struct Getter {
   const Batch& batch;

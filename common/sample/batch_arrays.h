@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The arrays of a batch, each described once. The layout of streams and its
-// checks, sizes, names, digests and JSON follow from these descriptions, so
-// that a new array is one member of Batch or its blocks, one ArrayKind and one
-// description.
+// checks, where rows come from, sizes, names, digests and JSON follow from these
+// descriptions, so that a new array is one member of Batch or its blocks, one
+// ArrayKind and one description.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +16,7 @@
 #include "common/graph/manifest.h"
 #include "common/sample/array_kind.h"
 #include "common/sample/batch.h"
+#include "common/sample/batch_source.h"
 #include "common/sample/job.h"
 
 namespace millrace {
@@ -45,8 +46,8 @@ enum class ArrayLength : uint8_t {
   kEdges,
   // Columns: a stream has only the rows that its partition owns.
   kOwnedNodes,
-  kLabelledNodes,  // those of the owned ones that labels are asked for
-  kUncachedNodes,  // those of the owned ones that the client has not cached
+  kLabelledNodes,  // owned nodes whose labels are asked for
+  kUncachedNodes,  // owned nodes that the client has not cached
   kOwnedEdges,
 };
 
@@ -65,9 +66,10 @@ struct StreamContent {
   const Manifest& manifest;
   const ResolvedJob& job;
   const Columns& columns;
-  // The client knows the seeds, all columns of them: they are not sent.
+  // Whether the client knows the seeds and all their columns, which are then
+  // not sent.
   bool explicit_seeds = false;
-  // Explicit edge seeds that come with negatives.
+  // Whether the seeds are explicit edge seeds that come with negatives.
   bool given_negatives = false;
 };
 
@@ -82,20 +84,25 @@ struct BatchArray {
   ArrayGroup group = ArrayGroup::kSeeds;
   ArrayMember member;
   ArrayLength length = ArrayLength::kOne;
-  // dtype of an element and shape of one row, as a stream carries them; absent
-  // where the stream does not carry the array. `index`: node type or relation.
+  // Dtype of an element and shape of one row, as a stream carries them; absent
+  // where the stream does not carry the array. `index` is a node type or
+  // relation.
   ColumnSpec (*row)(const StreamContent& content, int index) = nullptr;
   DigestRule digest = DigestRule::kNone;
-  // Its key in the JSON of a batch; empty: left out, or written by hand.
+  // Its key in the JSON of a batch; empty if it is left out, or written by
+  // hand.
   std::string_view json = {};
+  // The column of nodes that has its rows, in batches of a direction. Null for
+  // all arrays that are not columns of nodes.
+  NodeColumn (*column)(Direction direction) = nullptr;
 
   // Whether its rows are columns of nodes or edges, of which a stream carries
   // only some.
   bool is_column() const { return length >= ArrayLength::kOwnedNodes; }
 
   // The array of a batch; absent if the batch lacks it. Shares memory; hop
-  // offsets are borrowed from the batch. `index`: node type or relation, 0
-  // where the group has neither.
+  // offsets are borrowed from the batch. `index` is a node type or relation, or
+  // 0 where the group has neither.
   Array Get(const Batch& batch, int index) const;
   // Puts an array into a batch whose blocks are there.
   void Set(Batch& batch, int index, Array array) const;

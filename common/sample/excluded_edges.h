@@ -15,8 +15,8 @@
 
 namespace millrace {
 
-// Edges of one relation that its lists are read without, by the node whose
-// list they stand in; docs/determinism.md section 6.
+// Edges of one relation that its lists are read without, by the node in whose
+// list they are; docs/determinism.md section 6.
 struct ExcludedEdges {
   struct Entry {
     uint64_t neighbor;  // id
@@ -30,18 +30,19 @@ struct ExcludedEdges {
   void Add(uint64_t node, uint64_t neighbor, int64_t time) {
     by_node[node].push_back({neighbor, time});
   }
-  // Puts the entries of each node in order, each once; comes after the last
-  // Add(), before lists are read. A node may have as many as a batch has seeds.
+  // Sorts the entries of each node and drops repeated ones. Must be called
+  // after the last Add(), before lists are read. A node may have as many
+  // entries as a batch has seeds.
   void Sort();
 
-  // Of sorted entries.
+  // Whether `entry` is among `entries`, which must be sorted.
   static bool Contains(std::span<const Entry> entries, Entry entry) {
     return std::binary_search(entries.begin(), entries.end(), entry);
   }
 };
 
-// What the seeds of a batch exclude, per relation; relations without
-// exclusions are not there.
+// Returns what the seeds of a batch exclude, by relation. Relations without
+// excluded edges are missing.
 std::map<RelationIndex, ExcludedEdges> ExcludedBySeeds(
     const ResolvedJob& job, const Schema& schema, const ResolvedSeeds& seeds);
 

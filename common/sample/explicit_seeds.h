@@ -9,15 +9,16 @@
 
 namespace millrace {
 
-// Seeds that somebody names one by one, in order; columns that are not empty
-// have equal length.
+// Seeds that somebody names one by one, in order. All columns that are not
+// empty have the same length.
 struct ExplicitSeeds {
-  std::vector<int64_t> ids = {};    // original ids; of edge seeds: sources
-  std::vector<int64_t> times = {};  // temporal jobs; empty: the seeds' own
+  std::vector<int64_t> ids = {};  // original ids, or those of edges' sources
+  // For temporal jobs. If empty, the seeds have the times that the graph has.
+  std::vector<int64_t> times = {};
 
-  // Edge seeds only.
+  // For edge seeds only.
   std::vector<int64_t> dst = {};         // original ids of destinations
-  std::vector<int32_t> edge_types = {};  // or empty
+  std::vector<int32_t> edge_types = {};  // [n], or empty
   Array labels = {};                     // [n], or absent
   std::vector<int64_t> negatives = {};   // [n * k] destinations, or empty
 

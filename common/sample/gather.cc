@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "common/base/host_memory.h"
 #include "common/base/status_macros.h"
@@ -140,7 +141,7 @@ std::span<const uint64_t> WideIds(const Array& ids,
   return buffer;
 }
 
-// Rows of `column` for `ids`; absent when the graph lacks the column.
+// Returns the rows of `column` for `ids`; absent if the graph lacks the column.
 absl::StatusOr<Array> GatherArray(const Store& store, TypeIndex type,
                                   NodeColumn column,
                                   std::span<const uint64_t> ids) {
@@ -282,33 +283,37 @@ absl::Status GatherEdgeFeatures(const Store& store, RelationIndex index,
   return absl::OkStatus();
 }
 
+// The columns of the nodes of one type, from all their owners.
+absl::Status GatherNodeColumns(const Store& store, const StreamContent& content,
+                               TypeIndex type, Batch& batch) {
+  const NodeBlock& block = batch.nodes[type];
+  std::vector<uint64_t> buffer;
+  const std::span<const uint64_t> ids = WideIds(block.id, buffer);
+  for (const BatchArray& array : BatchArrays()) {
+    if (array.column == nullptr || !array.row(content, type).present()) {
+      continue;
+    }
+    if (array.length == ArrayLength::kLabelledNodes &&
+        !WantsLabels(content.columns, LabelsSeeds(content.job, type))) {
+      continue;
+    }
+    MILLRACE_ASSIGN_OR_RETURN(
+        Array rows,
+        GatherArray(store, type, array.column(batch.direction),
+                    ids.first(ColumnRowCount(array, content.columns, block))));
+    array.Set(batch, type, std::move(rows));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
-absl::Status GatherColumns(const Store& store, const Columns& columns,
-                           Batch& batch) {
-  std::vector<uint64_t> buffer;
+absl::Status GatherColumns(const Store& store, const ResolvedJob& job,
+                           const Columns& columns, Batch& batch) {
+  const StreamContent content = {store.manifest(), job, columns};
   for (size_t t = 0; t < batch.nodes.size(); ++t) {
-    const TypeIndex type = static_cast<TypeIndex>(t);
-    NodeBlock& block = batch.nodes[t];
-    const std::span<const uint64_t> ids = WideIds(block.id, buffer);
-    const auto fill = [&](bool wanted, NodeColumn column,
-                          std::span<const uint64_t> rows,
-                          Array& out) -> absl::Status {
-      if (!wanted) return absl::OkStatus();
-      MILLRACE_ASSIGN_OR_RETURN(out, GatherArray(store, type, column, rows));
-      return absl::OkStatus();
-    };
-    const bool is_seed_type =
-        batch.seed_kind != SeedKind::kEdge && type == batch.seed_type;
     MILLRACE_RETURN_IF_ERROR(
-        fill(columns.features, NodeColumn::kFeature, ids, block.feature));
-    MILLRACE_RETURN_IF_ERROR(fill(columns.original_ids, NodeColumn::kOriginalId,
-                                  ids, block.original_id));
-    MILLRACE_RETURN_IF_ERROR(fill(
-        columns.degrees, DegreeColumn(batch.direction), ids, block.degree));
-    MILLRACE_RETURN_IF_ERROR(
-        fill(WantsLabels(columns, is_seed_type), NodeColumn::kLabel,
-             ids.first(LabelRowCount(columns, block)), block.label));
+        GatherNodeColumns(store, content, static_cast<TypeIndex>(t), batch));
   }
   for (size_t r = 0; columns.edge_features && r < batch.edges.size(); ++r) {
     MILLRACE_RETURN_IF_ERROR(GatherEdgeFeatures(

@@ -10,11 +10,12 @@
 #include "absl/status/statusor.h"
 #include "common/graph/store.h"
 #include "common/sample/batch.h"
+#include "common/sample/batch_arrays.h"
 #include "common/sample/batch_source.h"
 
 namespace millrace {
 
-// dtype and shape of one row of `column`; kNone when the graph lacks it.
+// Dtype and shape of one row of `column`; absent if the graph lacks it.
 ColumnSpec ColumnOf(const Schema& schema, TypeIndex type, NodeColumn column);
 
 // Features as they cross the wire: as stored, or cast.
@@ -29,34 +30,43 @@ inline uint32_t LabelRowCount(const Columns& columns, const NodeBlock& block) {
   return columns.labels == LabelRows::kAll ? block.count()
                                            : block.hop_offsets[1];
 }
+// How many rows of a column of nodes a batch has, if it has the column.
+inline uint32_t ColumnRowCount(const BatchArray& column, const Columns& columns,
+                               const NodeBlock& block) {
+  return column.length == ArrayLength::kLabelledNodes
+             ? LabelRowCount(columns, block)
+             : block.count();
+}
 inline NodeColumn DegreeColumn(Direction direction) {
   return direction == Direction::kIn ? NodeColumn::kInDegree
                                      : NodeColumn::kOutDegree;
 }
 
-// Copies the rows of `ids` (all owned by mapped partitions) to `out`, densely,
-// in order; `out` holds ids.size() * ColumnOf(..).row_bytes() bytes.
-// DATA_LOSS: a file shorter than its ids. FAILED_PRECONDITION: an owner that
-// is not mapped, or no such column (names the type).
+// Copies the rows of `ids`, whose owners must be mapped, to `out`, densely and
+// in order. `out` holds ids.size() * ColumnOf(..).row_bytes() bytes.
+// DATA_LOSS: a file is shorter than its ids. FAILED_PRECONDITION: an owner is
+// not mapped, or there is no such column (names the type).
 absl::Status GatherRows(const Store& store, TypeIndex type, NodeColumn column,
                         std::span<const uint64_t> ids, std::byte* out);
 
-// Per edge the partition that owns its destination, and with it the edge's
-// feature.
+// Returns for each edge the partition that owns its destination, and with it
+// the edge's feature.
 std::vector<uint32_t> FeatureOwners(const Batch& batch,
                                     const Relation& relation,
                                     const EdgeBlock& block,
                                     const PartitionBook& destinations);
 
 // Copies rows of a partition's edge features to `out`, densely, in order.
-// DATA_LOSS: a row beyond the file (as damaged lists name). Others as
-// GatherRows.
+// DATA_LOSS: a row is beyond the file, as damaged lists may have it. Other
+// errors as GatherRows.
 absl::Status GatherEdgeRows(const Store& store, RelationIndex relation,
                             int part, std::span<const uint64_t> rows,
                             std::byte* out);
 
-// Fills the columns of a batch whose topology is done; all partitions mapped.
-absl::Status GatherColumns(const Store& store, const Columns& columns,
-                           Batch& batch);
+// Fills the columns of a batch of `job` whose topology is done. All partitions
+// must be mapped. Errors as GatherRows. RESOURCE_EXHAUSTED: the columns would
+// not fit into the memory of this machine.
+absl::Status GatherColumns(const Store& store, const ResolvedJob& job,
+                           const Columns& columns, Batch& batch);
 
 }  // namespace millrace

@@ -40,22 +40,22 @@ struct DrawContext {
   bool edge_ids = false;      // fill Picks::edge_ids
   bool feature_rows = false;  // fill Picks::feature_rows
   // Split outside of which no node is a neighbour, where its type has that
-  // split; empty: all are.
+  // split. If empty, all nodes are.
   std::string_view within = {};
 };
 
-// The nodes whose lists of one relation are drawn from in a hop. Views; valid
-// during the call.
+// The nodes whose lists of one relation are drawn from in a hop. All spans are
+// views that are valid during the call.
 struct Frontier {
   RelationIndex relation = 0;
   int32_t fanout = 0;                    // kAllNeighbors or > 0
-  std::span<const uint64_t> ids = {};    // of the list's type, any owner
-  std::span<const uint32_t> trees = {};  // as ids; empty unless disjoint
-  // As ids: slots that are later are not there. Empty unless temporal.
+  std::span<const uint64_t> ids = {};    // nodes of any owners
+  std::span<const uint32_t> trees = {};  // [ids]; empty unless disjoint
+  // [ids]: entries that are later are skipped. Empty unless temporal.
   std::span<const int64_t> times = {};
-  // Nodes of the neighbours' type; DrawRule::kAmong only.
+  // Nodes of the neighbours' type; for DrawRule::kAmong only.
   const NodeSet* among = nullptr;
-  // Entries that are not there; null: none.
+  // Entries that are skipped; null if none are.
   const ExcludedEdges* excluded = nullptr;
   // Called within long lists; null if the draw cannot be cancelled.
   CancelPoller* poller = nullptr;
@@ -74,11 +74,11 @@ struct Frontier {
 
 // The answer to one Frontier, in its order.
 struct Picks {
-  std::vector<uint32_t> counts;     // per frontier node
-  std::vector<uint64_t> neighbors;  // ids, counts concatenated, pick order
-  std::vector<int64_t> edge_ids;    // as neighbors, or empty
-  // As neighbors, or empty: see EdgeBlock::feature_row. Empty too where the
-  // relation has no features.
+  std::vector<uint32_t> counts;     // picks of each node of the frontier
+  std::vector<uint64_t> neighbors;  // ids of the picks, node by node
+  std::vector<int64_t> edge_ids;    // [neighbors], or empty
+  // [neighbors]: see EdgeBlock::feature_row. Empty if they are not asked for,
+  // or if the relation has no features.
   std::vector<uint64_t> feature_rows;
 
   void Clear() {
@@ -87,7 +87,7 @@ struct Picks {
     edge_ids.clear();
     feature_rows.clear();
   }
-  // Appends the `count` picks of one node that stand in `from` from `at` on.
+  // Appends the `count` picks of one node that `from` has from place `at` on.
   void AppendNode(const Picks& from, size_t at, uint32_t count);
 };
 
@@ -95,21 +95,21 @@ class NeighborSource {
  public:
   virtual ~NeighborSource() = default;
 
-  // Expands all relations of one hop; picks[i] answers frontiers[i] and
-  // arrives cleared. Blocks until all owners answered or the caller's
-  // deadline passed. Called from one thread at a time.
-  // Errors: DATA_LOSS (damaged lists), UNAVAILABLE (an owner is gone, naming
-  // the partition), DEADLINE_EXCEEDED, CANCELLED.
+  // Expands all relations of one hop. picks[i], which must be empty, gets the
+  // answer to frontiers[i]. Blocks until all owners have answered or the
+  // caller's deadline passes. Called from one thread at a time.
+  // DATA_LOSS: damaged lists. UNAVAILABLE: an owner is gone (names the
+  // partition). DEADLINE_EXCEEDED, CANCELLED: as CheckNotCancelled().
   virtual absl::Status Expand(const DrawContext& context,
                               std::span<const Frontier> frontiers,
                               std::span<Picks> picks) = 0;
 
-  // Promises the batch `bytes` more of memory, before it allocates them besides
-  // what Expand draws; in process there is no limit.
-  // FAILED_PRECONDITION: more than it may ever have. RESOURCE_EXHAUSTED: more
-  // than there is now.
+  // Reserves `bytes` more of memory for the batch, before it allocates them
+  // besides what Expand draws.
+  // FAILED_PRECONDITION: more than a batch may ever have. RESOURCE_EXHAUSTED:
+  // more than there is now.
   virtual absl::Status Reserve(uint64_t /*bytes*/) { return absl::OkStatus(); }
-  // Gives back what was promised; the batch has freed it.
+  // Gives back what was reserved and the batch has freed.
   virtual void Release(uint64_t /*bytes*/) {}
 
   // Gives back what Expand took for `picks` picks, drawn as `context` says,
@@ -117,8 +117,8 @@ class NeighborSource {
   virtual void ReleasePicks(const DrawContext& /*context*/,
                             uint64_t /*picks*/) {}
 
-  // CANCELLED, DEADLINE_EXCEEDED: nobody waits for the batch any more. Never
-  // happens to batches that are made in process.
+  // CANCELLED, DEADLINE_EXCEEDED: nobody waits for the batch any more, which
+  // never happens to batches that are made in process.
   virtual absl::Status CheckNotCancelled() const { return absl::OkStatus(); }
 };
 

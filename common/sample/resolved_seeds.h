@@ -11,7 +11,7 @@ namespace millrace {
 // Nodes by id and by original id.
 struct ResolvedNodes {
   std::vector<uint64_t> ids;
-  std::vector<int64_t> original_ids;  // as ids
+  std::vector<int64_t> original_ids;  // [n], in the order of ids
 
   size_t size() const { return ids.size(); }
   void Add(uint64_t id, int64_t original_id) {
@@ -20,18 +20,20 @@ struct ResolvedNodes {
   }
 };
 
-// The seeds of one batch, in order, as the sampler takes them.
-struct ResolvedSeeds : ResolvedNodes {  // of edge seeds: the sources
-  // As ids, or empty: not known, or not a temporal job and no edge seeds.
+// The seeds of one batch, in order, as the sampler takes them. The nodes are
+// the seeds themselves, or the sources of edge seeds.
+struct ResolvedSeeds : ResolvedNodes {
+  // [n]. Empty if the times are not known, or if neither the job is temporal
+  // nor the seeds are edges.
   std::vector<int64_t> times;
 
-  // Edge seeds only.
+  // For edge seeds only.
   ResolvedNodes dst;
   Array label;                      // [n], or absent
-  std::vector<int32_t> edge_types;  // or empty
-  ResolvedNodes negative_src;       // NegativeMode::kBinary
+  std::vector<int32_t> edge_types;  // [n], or empty
+  ResolvedNodes negative_src;       // for NegativeMode::kBinary only
   ResolvedNodes negative_dst;       // given or drawn
-  // Drawn negatives that are edges after all redraws.
+  // Number of drawn negatives that are edges after all redraws.
   uint32_t false_negatives = 0;
 };
 

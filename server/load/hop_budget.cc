@@ -5,17 +5,11 @@
 
 #include "common/base/status_macros.h"
 #include "common/sample/batch.h"
+#include "server/load/memory_model.h"
 #include "server/load/request_limits.h"
 
 namespace millrace {
 namespace {
-
-// Peak memory of one pick of a hop: the pick itself, its place among the edges
-// and, if it is a new node, its share of the node table.
-constexpr uint64_t kBytesPerPick = 48;
-constexpr uint64_t kBytesPerEdgeId = 16;
-constexpr uint64_t kBytesPerFeatureRow = 16;
-constexpr uint64_t kBytesPerNode = 24;  // for grouping by owner
 
 uint64_t BytesPerPick(const DrawContext& draw) {
   return kBytesPerPick + (draw.edge_ids ? kBytesPerEdgeId : 0) +
@@ -82,7 +76,7 @@ absl::Status HopBudget::StartHop(const DrawContext& draw,
   reply_bytes_ = 0;
   expected_.clear();
   for (const Frontier& frontier : frontiers) {
-    bytes_ += frontier.ids.size() * kBytesPerNode;
+    bytes_ += frontier.ids.size() * kBytesPerFrontierNode;
     expected_.push_back(Expect(draw, frontier));
   }
   return Grow();

@@ -60,7 +60,7 @@ class HopBudget {
   const Store& store_;
   Admission::Reservation& reservation_;
   uint64_t bytes_;            // `held`, and all hops so far
-  uint64_t reply_bytes_ = 0;  // of replies in flight in this hop
+  uint64_t reply_bytes_ = 0;  // bytes of the replies in flight in this hop
   uint64_t bytes_per_pick_ = 0;
   std::vector<Expected> expected_;
 };

@@ -35,7 +35,7 @@ class PeerCall::Attempt final : public HedgedRequest {
 
   absl::Status Judge(const FleetMember& replica, SteadyTime,
                      absl::Status status) override {
-    return call_.picker_.Report(replica, std::move(status));
+    return call_.picker_.Report(replica, status);
   }
 
   void Finish(absl::Status status,

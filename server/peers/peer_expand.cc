@@ -48,7 +48,7 @@ PeerExpand::PeerExpand(const HopContext& hop, int partition,
     : hop_(hop),
       partition_(partition),
       owned_(owned),
-      call_(hop, partition, Hedging::Kind::kExpand,
+      call_(hop.scope, partition, Hedging::Kind::kExpand,
             "/millrace.v1.Sampler/Expand") {}
 
 absl::Status PeerExpand::Start() {
@@ -88,7 +88,7 @@ absl::Status PeerExpand::CheckSize(size_t bytes) const {
 
 // Sets everything but the frontiers.
 void PeerExpand::FillDraw(v1::ExpandRequest& request) const {
-  const Manifest& manifest = hop_.core.store->manifest();
+  const Manifest& manifest = hop_.scope.core.store->manifest();
   request.set_job_seed(hop_.draw.job_seed);
   request.set_epoch(hop_.draw.epoch);
   request.set_batch(hop_.draw.batch);
@@ -133,14 +133,14 @@ void PeerExpand::FillFrontiers(v1::ExpandRequest& request) {
 }
 
 DType PeerExpand::NodeIds(size_t f) const {
-  const Schema& schema = hop_.core.store->schema();
+  const Schema& schema = hop_.scope.core.store->schema();
   const Relation& relation = schema.relations[hop_.frontiers[f].relation];
   return schema.node_types[ListOwnerType(relation, hop_.draw.direction)]
       .id_dtype();
 }
 
 DType PeerExpand::NeighborIds(size_t f) const {
-  const Schema& schema = hop_.core.store->schema();
+  const Schema& schema = hop_.scope.core.store->schema();
   const Relation& relation = schema.relations[hop_.frontiers[f].relation];
   return schema.node_types[NeighborType(relation, hop_.draw.direction)]
       .id_dtype();
@@ -207,8 +207,8 @@ absl::Status PeerExpand::TakeReply(const v1::ExpandReply& reply) {
     MILLRACE_RETURN_IF_ERROR(hop_.budget.AddPicks(
         f, in.neighbors().size() / ItemBytes(NeighborIds(f))));
     const absl::StatusOr<size_t> answered =
-        AppendPicks(in, hop_.core.store->schema(), hop_.draw, hop_.frontiers[f],
-                    owned_[f].picks);
+        AppendPicks(in, hop_.scope.core.store->schema(), hop_.draw,
+                    hop_.frontiers[f], owned_[f].picks);
     if (!answered.ok()) return call_.Named(answered.status());
     if (*answered > nodes || (*answered < nodes && i + 1 < count)) {
       return call_.Named(absl::InternalError("the reply has gaps"));

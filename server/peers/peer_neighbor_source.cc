@@ -2,6 +2,7 @@
 #include "server/peers/peer_neighbor_source.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "common/base/status_macros.h"
@@ -10,7 +11,7 @@
 #include "common/graph/owner_groups.h"
 #include "common/sample/batch.h"
 #include "common/sample/draw/draw.h"
-#include "server/load/list_lengths.h"
+#include "common/sample/list_lengths.h"
 #include "server/peers/peer_expand.h"
 
 namespace millrace {
@@ -23,7 +24,7 @@ constexpr size_t kChunk = 1 << 16;
 struct Groups {
   std::vector<std::vector<OwnedFrontier>> owned;  // [owner][frontier]
   std::vector<std::vector<uint32_t>> owners;      // [frontier][node]
-  // Owners of at least one node: those whose lists are read here, and others.
+  // Owners of at least one node, apart by whether their lists are read here.
   std::vector<int> here, elsewhere;
 };
 
@@ -42,7 +43,7 @@ bool OwnsAny(const std::vector<OwnedFrontier>& owned) {
 }
 
 Groups GroupNodes(const HopContext& hop) {
-  const Store& store = *hop.core.store;
+  const Store& store = *hop.scope.core.store;
   const std::span<const Frontier> frontiers = hop.frontiers;
   const int parts = store.partition_count();
   Groups groups;
@@ -67,7 +68,8 @@ Groups GroupNodes(const HopContext& hop) {
   for (int part = 0; part < parts; ++part) {
     if (!OwnsAny(groups.owned[part])) continue;
     // Decided once, because a partition may be found damaged meanwhile.
-    (hop.core.Reads(part) ? groups.here : groups.elsewhere).push_back(part);
+    (hop.scope.core.Reads(part) ? groups.here : groups.elsewhere)
+        .push_back(part);
   }
   return groups;
 }
@@ -101,15 +103,23 @@ void Merge(const std::vector<uint32_t>& owners, Groups& groups, size_t f,
   }
 }
 
+// The same as CallScope::CheckNotCancelled(), but errors name the hop.
+absl::Status CheckHopNotCancelled(const HopContext& hop) {
+  const absl::Status status = hop.scope.CheckNotCancelled();
+  if (status.ok()) return status;
+  return absl::Status(status.code(), StrCat(std::string(status.message()),
+                                            " in hop ", hop.draw.hop));
+}
+
 // Draws from the lists of a partition mapped here.
 absl::Status DrawHere(const HopContext& hop, int part, const Frontier& frontier,
                       Picks& picks) {
-  const Store& store = *hop.core.store;
+  const Store& store = *hop.scope.core.store;
   const ListLengths lengths(store, part, frontier.relation, hop.draw.direction);
-  CancelPoller poller([&hop] { return hop.CheckNotCancelled(); });
+  CancelPoller poller([&hop] { return CheckHopNotCancelled(hop); });
   size_t count = 0;
   for (size_t at = 0; at < frontier.ids.size(); at += count) {
-    if (at > 0) MILLRACE_RETURN_IF_ERROR(hop.CheckNotCancelled());
+    if (at > 0) MILLRACE_RETURN_IF_ERROR(CheckHopNotCancelled(hop));
     count = NodesAtOnce(lengths, frontier.ids.subspan(at), kChunk);
     Frontier some = frontier.Part(at, count);
     some.poller = &poller;
@@ -139,7 +149,7 @@ absl::Status PeerNeighborSource::Expand(const DrawContext& context,
                                         std::span<const Frontier> frontiers,
                                         std::span<Picks> picks) {
   const HopContext hop = {scope_, context, frontiers, budget_};
-  MILLRACE_RETURN_IF_ERROR(hop.CheckNotCancelled());
+  MILLRACE_RETURN_IF_ERROR(CheckHopNotCancelled(hop));
   MILLRACE_RETURN_IF_ERROR(budget_.StartHop(context, frontiers));
   if (scope_.core.store->partition_count() > 1) {
     return ExpandByOwner(hop, picks);

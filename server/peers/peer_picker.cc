@@ -3,13 +3,12 @@
 
 #include <algorithm>
 #include <string>
-#include <utility>
 
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"
-#include "common/grpc/status.h"
+#include "common/grpc/call/replica_failure.h"
 #include "common/wire/error_info.h"
 
 namespace millrace {
@@ -99,18 +98,17 @@ absl::StatusOr<std::shared_ptr<FleetMember>> PeerPicker::Await() {
 }
 
 absl::Status PeerPicker::Report(const FleetMember& member,
-                                absl::Status status) {
-  if (absl::IsCancelled(status) && !scope_.call.IsCancelled()) {
-    // This server did not cancel the call, since calls that it gives up are not
-    // reported. So the other server is stopping.
-    status = absl::UnavailableError("the call was ended before it was done");
+                                const absl::Status& status) {
+  // Calls that this server gives up are not reported, so only the client can
+  // have cancelled this one; if it has not, the other server is stopping.
+  if (status.ok() || (absl::IsCancelled(status) && scope_.call.IsCancelled())) {
+    return status;
   }
-  if (!status.ok()) scope_.core.fleet->ReportFailure(member, status);
-  if (IsServedElsewhere(status)) {
-    refusals_.Add(partition_, member, status);
-    return absl::UnavailableError(std::string(status.message()));
-  }
-  return status;
+  const ReplicaFailure failure = AssessFailure(status);
+  scope_.core.fleet->ReportFailure(member,
+                                   failure.refused ? status : failure.status);
+  if (failure.refused) refusals_.Add(partition_, member, status);
+  return failure.status;
 }
 
 void PeerPicker::NoteSuccess() {

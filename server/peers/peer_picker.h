@@ -27,9 +27,8 @@ class PeerPicker {
   absl::StatusOr<std::shared_ptr<FleetMember>> Pick();
 
   // Tells the fleet how a call to `member` ended. Returns the status as it
-  // concerns the member: a CANCELLED that this server did not cause becomes
-  // UNAVAILABLE. Any thread.
-  absl::Status Report(const FleetMember& member, absl::Status status);
+  // concerns the member (ReplicaFailure::status). Any thread.
+  absl::Status Report(const FleetMember& member, const absl::Status& status);
 
   // Forgets the failures noted so far.
   void NoteSuccess();

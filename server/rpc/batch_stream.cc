@@ -53,25 +53,12 @@ StreamPart EdgeFeaturePart(std::shared_ptr<const Batch> batch,
   return part;
 }
 
-NodeColumn ColumnOf(ArrayKind kind, Direction direction) {
-  switch (kind) {
-    case ArrayKind::kNodeFeature:
-      return NodeColumn::kFeature;
-    case ArrayKind::kNodeLabel:
-      return NodeColumn::kLabel;
-    case ArrayKind::kOriginalId:
-      return NodeColumn::kOriginalId;
-    default:
-      return DegreeColumn(direction);
-  }
-}
-
-StreamPart NodeColumnPart(std::shared_ptr<const Batch> batch,
-                          const ArrayInfo& info, Rows rows) {
+StreamPart NodeColumnPart(std::shared_ptr<const Batch> batch, TypeIndex type,
+                          NodeColumn column, Rows rows) {
   StreamPart part;
-  part.type = info.index;
-  part.column = ColumnOf(info.kind, batch->direction);
-  part.ids = IdsOfRows(std::move(batch), info.index, std::move(rows));
+  part.type = type;
+  part.column = column;
+  part.ids = IdsOfRows(std::move(batch), type, std::move(rows));
   return part;
 }
 
@@ -95,7 +82,8 @@ std::unique_ptr<FrameSource> StreamBatch(
     const Rows rows = {sent, &sent->Of(array, info.index)};
     parts.push_back(array.group == ArrayGroup::kEdgeFeatures
                         ? EdgeFeaturePart(batch, info.index, home, rows)
-                        : NodeColumnPart(batch, info, rows));
+                        : NodeColumnPart(batch, info.index,
+                                         array.column(batch->direction), rows));
   }
   return std::make_unique<FrameSource>(store, std::move(layout),
                                        std::move(parts));

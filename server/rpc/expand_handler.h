@@ -17,9 +17,9 @@ class ExpandRequest;
 // The unary call Expand as a function: draws neighbours from the lists of one
 // partition, for as many of the request's nodes as fit into one reply. Never
 // waits for another server. Statuses are those of docs/protocol.md.
-// `context`: used to notice that the client has gone.
-// `memory`: the call's reservation, grown before anything is allocated for the
-// reply; errors as GrowTo.
+// `context` tells whether the client has gone. `memory` is the call's
+// reservation, which grows before anything is allocated for the reply; errors
+// as GrowTo.
 absl::Status AnswerExpand(ServerCore& core,
                           const ::grpc::CallbackServerContext& context,
                           const v1::ExpandRequest& request,

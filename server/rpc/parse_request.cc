@@ -12,6 +12,7 @@
 
 #include "common/base/strings.h"
 #include "common/grpc/call/unary_call.h"
+#include "server/load/memory_model.h"
 #include "server/load/request_limits.h"
 
 namespace millrace {
@@ -21,20 +22,6 @@ using ::google::protobuf::Descriptor;
 using ::google::protobuf::FieldDescriptor;
 using ::google::protobuf::io::CodedInputStream;
 using Wire = ::google::protobuf::internal::WireFormatLite;
-
-// Memory for each byte of a request: up to two copies of the message, and its
-// ids as 64-bit integers. The ids of a Resolve request have 64 bits anyway; its
-// reply takes that share.
-constexpr uint64_t kRequestCopies = 4;
-
-// Memory of a field besides its bytes: an unknown field takes a string and an
-// entry in a vector that grew by doubling.
-constexpr uint64_t kBytesPerField = 128;
-// Memory of a message and its entry in a list; for a frontier also its answer.
-constexpr uint64_t kBytesPerMessage = 384;
-// A packed number may take one byte in the request but 8 in memory, in an array
-// that grew by doubling.
-constexpr uint64_t kBytesPerPackedByte = 24;
 
 absl::Status NoSuchMessage(const Descriptor& type) {
   return absl::InvalidArgumentError(StrCat("the request is not a ", type.name(),
@@ -49,11 +36,11 @@ class FieldScan {
 
   // Returns false if the bytes are not such a message, or have too many fields.
   bool Scan(const Descriptor& type) {
-    bytes_ += kBytesPerMessage;
+    bytes_ += kBytesPerRequestMessage;
     int groups = 0;  // depth of nested groups of unknown fields
     while (const uint32_t tag = in_.ReadTag()) {
       if (++fields_ > kMaxRequestFields) return false;
-      bytes_ += kBytesPerField;
+      bytes_ += kBytesPerRequestField;
       const Wire::WireType wire = Wire::GetTagWireType(tag);
       if (wire == Wire::WIRETYPE_START_GROUP) {
         ++groups;
@@ -124,7 +111,8 @@ absl::StatusOr<uint64_t> RequestMemory(const ::grpc::ByteBuffer& bytes,
   ::grpc::ProtoBufferReader reader(&shared);
   CodedInputStream in(&reader);
   FieldScan scan(in);
-  if (scan.Scan(type)) return kRequestCopies * bytes.Length() + scan.bytes();
+  if (scan.Scan(type))
+    return kBytesPerRequestByte * bytes.Length() + scan.bytes();
   if (!scan.too_many()) return NoSuchMessage(type);
   return absl::InvalidArgumentError(
       StrCat("the request has more than ", kMaxRequestFields,

@@ -44,7 +44,7 @@ void ReplyCall::OnCancel() {
   if (!removed.ok()) End(removed);
 }
 
-// For a call that has no task, and will have none; sends the reply if `status`
+// Ends a call that has no task, and will have none; sends the reply if `status`
 // is OK.
 void ReplyCall::End(const absl::Status& status) {
   ServerCore& core = call_.core();

@@ -22,8 +22,8 @@ class ReplyMaker {
   virtual ~ReplyMaker() = default;
 
   // Called first, once the request has been read. Returns the pool that the
-  // reply is made on, which must have room for a task; null: no pool, the reply
-  // is made at once. An error ends the call. Runs on a gRPC thread and must not
+  // reply is made on, which must have room for a task, or null if the reply is
+  // made at once. An error ends the call. Runs on a gRPC thread and must not
   // block.
   virtual absl::StatusOr<ThreadPool*> Prepare() = 0;
 

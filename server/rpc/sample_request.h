@@ -22,10 +22,10 @@ struct SampleRequest {
   uint32_t batch = 0;
   ResolvedJob job;
   Columns columns;
-  ResolvedSeeds seeds;  // those sent, or else those of the batch
+  ResolvedSeeds seeds;  // explicit seeds, or the batch's share of the split
   bool explicit_seeds = false;
   bool explicit_negatives = false;
-  std::vector<uint64_t> cached_rows;  // by node type, or empty
+  std::vector<uint64_t> cached_rows;  // [node type], or empty
   uint64_t job_hash = 0;              // equal for similar calls
 };
 

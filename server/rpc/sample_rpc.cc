@@ -15,6 +15,7 @@
 #include "sampler.pb.h"
 #include "server/core/call_scope.h"
 #include "server/load/hop_budget.h"
+#include "server/load/memory_model.h"
 #include "server/peers/peer_edge_directory.h"
 #include "server/peers/peer_neighbor_source.h"
 #include "server/rpc/batch_stream.h"
@@ -24,8 +25,6 @@
 
 namespace millrace {
 namespace {
-
-constexpr uint64_t kBytesPerSeed = 160;  // besides the batch
 
 // How long before the client's deadline to give up on an owner, so that there
 // is time to tell the client which one did not answer.
@@ -44,18 +43,19 @@ uint64_t StartingBytes(const SampleRequest& request) {
   return kMaxHeldFrameBytes + pairs * kBytesPerSeed;
 }
 
-// Memory of a call from the end of its hops on. The arrays of a batch come from
-// vectors that grew by doubling, so they may take up to twice their bytes. In
-// addition there are a few frames, and the SentRows: three lists of local ids
-// and one of edges.
+// Memory of a call from the end of its hops on: the batch, a few frames, and
+// the SentRows.
 uint64_t StreamingBytes(const Batch& batch) {
-  uint64_t entries = 0;
-  for (const NodeBlock& block : batch.nodes) entries += 3 * block.count();
-  for (const EdgeBlock& block : batch.edges) {
-    entries += static_cast<uint64_t>(block.feature_row.rows());
+  uint64_t bytes =
+      kMaxHeldFrameBytes + kBytesPerBatchByte * batch.total_bytes();
+  for (const NodeBlock& block : batch.nodes) {
+    bytes += kSentRowsBytesPerNode * block.count();
   }
-  return kMaxHeldFrameBytes + 2 * batch.total_bytes() +
-         sizeof(uint32_t) * entries;
+  for (const EdgeBlock& block : batch.edges) {
+    bytes +=
+        kSentRowsBytesPerEdge * static_cast<uint64_t>(block.feature_row.rows());
+  }
+  return bytes;
 }
 
 // Samples the batch when the first frame is wanted, and then frames it.
@@ -87,8 +87,8 @@ class SampleFrames final : public FrameMaker {
   absl::Status WithOwnersDamage(const absl::Status& status);
 
   IncomingCall& call_;
-  const CallScope scope_;  // of calls to other owners
-  int home_ = -1;          // partition, once the request is read
+  const CallScope scope_;  // for calls to other owners
+  int home_ = -1;          // partition that was asked for, once that is known
   std::unique_ptr<FrameSource> source_;
 };
 

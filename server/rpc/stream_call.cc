@@ -72,7 +72,7 @@ void StreamCall::OnCancel() {
   if (!removed.ok()) End(removed);
 }
 
-// For a call that has no task, and will have none.
+// Ends a call that has no task, and will have none.
 void StreamCall::End(const absl::Status& status) {
   FrameQueue::Actions actions = queue_.End(status);
   Send(actions);

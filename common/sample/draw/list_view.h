@@ -22,8 +22,9 @@ struct ListView {
   const Relation& relation;
   RelationIndex relation_index;
   const NeighborLists& lists;
-  const NodeColumns& nodes;  // of the nodes that have the lists
-  uint64_t first_id;         // of these nodes
+  // The nodes of the partition that have the lists.
+  const NodeColumns& nodes;
+  uint64_t first_id;
   uint64_t node_count;
   // The nodes that may be neighbours; null if all may.
   const SplitMembers* members;

@@ -25,8 +25,8 @@ namespace millrace {
 class SplitSeedReader {
  public:
   explicit SplitSeedReader(const Store& store);
-  // For a store that Store::WithNewSplits() made from the one of `before`.
-  // Shares what `before` has read.
+  // Shares what `before` has read. `store` must be one that
+  // Store::WithNewSplits() made from the store of `before`.
   SplitSeedReader(const Store& store, const SplitSeedReader& before);
   SplitSeedReader(const SplitSeedReader&) = delete;
   SplitSeedReader& operator=(const SplitSeedReader&) = delete;
@@ -44,15 +44,16 @@ class SplitSeedReader {
     std::once_flag once;
     absl::Status status;
     std::vector<uint64_t> numbers;
-    std::vector<size_t> begins;  // of each partition in `numbers`
+    std::vector<size_t> begins;  // [partition]: its first place in `numbers`
   };
 
   // What the seeds' order in a split is computed from.
   struct Seeds {
     const std::vector<int64_t>& part_counts;
-    TypeIndex type;    // of the nodes whose owner owns the seed
-    const Array& ids;  // of these nodes
-    std::string path;  // of `ids`, inside the store
+    // The nodes whose owners own the seeds.
+    TypeIndex type;
+    const Array& ids;
+    std::string path;  // of the file of `ids`, inside the store
     Owned& owned;
   };
 

@@ -65,7 +65,8 @@ TEST_F(CallFailureTest, ATimeoutOfAnotherPartitionKeepsItsMessage) {
 
 TEST_F(CallFailureTest, AServerThatStopsEndsItsCalls) {
   Expect(Classify(absl::CancelledError("")), Kind::kTransient, kAsked,
-         absl::UnavailableError("replica 0 ended a call before it was done"));
+         absl::UnavailableError(
+             "server replica 0: the call was ended before it was done"));
 }
 
 TEST_F(CallFailureTest, AMovedPartitionIsRefusedByThisServerOnly) {
