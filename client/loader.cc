@@ -14,6 +14,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"
+#include "common/sample/resolve_job.h"
 #include "common/sample/seeds/request_plan.h"
 
 namespace millrace {

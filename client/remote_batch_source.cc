@@ -24,6 +24,7 @@
 #include "common/grpc/fleet/fleet.h"
 #include "common/grpc/tls/tls.h"
 #include "common/sample/gather.h"
+#include "common/sample/resolve_job.h"
 #include "common/sample/seeds/request_plan.h"
 #include "common/sample/seeds/seed_schedule.h"
 #include "common/wire/error_info.h"

@@ -13,6 +13,7 @@
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/sample/resolve_job.h"
 #include "common/sample/seeds/resolve_seeds.h"
 #include "common/sample/seeds/used_splits.h"
 

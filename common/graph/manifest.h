@@ -17,6 +17,7 @@
 
 namespace millrace {
 
+inline constexpr std::string_view kStoreFormat = "millrace-store";
 // The version that is written. Version 2, whose splits have no fingerprints of
 // their own, can still be read.
 inline constexpr int kStoreVersion = 3;

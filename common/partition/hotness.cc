@@ -10,6 +10,7 @@
 #include "common/base/status_macros.h"
 #include "common/partition/list_scan.h"
 #include "common/sample/local/local_batch_source.h"
+#include "common/sample/resolve_job.h"
 #include "common/sample/seeds/request_plan.h"
 
 namespace millrace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job: everything but (epoch, batch) that names a batch, and what of the
-// batch is wanted.
+// A job as a value: everything but (epoch, batch) that names a batch, and what
+// of the batch is wanted. resolve_job.h checks it against a graph.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
-#include "common/graph/manifest.h"
 #include "common/graph/schema.h"
 #include "common/sample/explicit_seeds.h"
 
@@ -29,29 +26,33 @@ enum class SampleMethod : uint8_t {
 // Which of the neighbours that are not later than the seed are drawn.
 enum class TemporalStrategy : uint8_t { kNone = 0, kUniform = 1, kLast = 2 };
 
-// Neighbours drawn per frontier node, one number per hop; kAllNeighbors = all.
+// How many neighbours are drawn for each frontier node, one number per hop;
+// kAllNeighbors stands for all.
 using Fanouts = std::vector<int32_t>;
 inline constexpr int32_t kAllNeighbors = -1;
-inline constexpr int32_t kMaxFanout = 1 << 20;  // kAllNeighbors apart
+inline constexpr int32_t kMaxFanout = 1 << 20;
 inline constexpr int kMaxHops = 255;
 inline constexpr int kMaxWalkLength = 256;
-inline constexpr int64_t kMaxWalkSteps = int64_t{1} << 20;  // of one node
+// Limit of the steps of all walks from one node.
+inline constexpr int64_t kMaxWalkSteps = int64_t{1} << 20;
 
-// Pairs that are no edges, for training on edges; determinism.md section 6.
+// How pairs that are not edges are chosen, for training on edges;
+// docs/determinism.md section 6.
 enum class NegativeMode : uint8_t {
   kNone = 0,
   kBinary = 1,   // amount pairs for each seed, both ends drawn
   kTriplet = 2,  // amount destinations for each seed
   kShared = 3,   // amount destinations for the batch
-  kInBatch = 4,  // none drawn: the other seeds' destinations
+  kInBatch = 4,  // the other seeds' destinations; nothing is drawn
 };
 struct Negatives {
   NegativeMode mode = NegativeMode::kNone;
-  double amount = 1;  // whole but for kBinary
+  double amount = 1;  // a whole number, except for kBinary
 
   friend bool operator==(const Negatives&, const Negatives&) = default;
 };
-inline constexpr int kMaxRedraws = 20;  // of a negative that is an edge
+// How often a negative that is an edge is drawn again.
+inline constexpr int kMaxRedraws = 20;
 
 // Which edges a batch must not have: those of its seeds, or their reverses
 // too.
@@ -62,12 +63,15 @@ enum class ExcludeSeedEdges : uint8_t { kNone = 0, kSelf = 1, kReverse = 2 };
 struct JobSpec {
   uint64_t seed = 1;
   SeedKind seed_kind = SeedKind::kNode;
-  // Node type, or SRC__REL__DST of edge seeds; empty: the only one.
+  // Node type, or for edge seeds a relation (SRC__REL__DST). Empty if the graph
+  // has only one.
   std::string seed_type;
-  std::string split = "train";  // empty: explicit seeds only
-  Fanouts fanouts;              // for relations not named below; empty: none
+  std::string split = "train";  // empty if all seeds are explicit
+  // For relations that are not among `relation_fanouts`. Empty if they are not
+  // sampled.
+  Fanouts fanouts;
   std::map<std::string, Fanouts> relation_fanouts;  // by "SRC__REL__DST"
-  int64_t batch_size = 1024;                        // seeds, >= 1
+  int64_t batch_size = 1024;                        // in seeds, >= 1
   bool shuffle = true;
   SeedOrder seed_order = SeedOrder::kGlobal;
   bool drop_last = false;
@@ -76,7 +80,7 @@ struct JobSpec {
   Direction direction = Direction::kIn;
   SampleMethod method = SampleMethod::kUniform;
   bool weighted = false;
-  // Other than kNone: implies `disjoint`.
+  // All but kNone imply `disjoint`.
   TemporalStrategy temporal = TemporalStrategy::kNone;
   // kWalk and kPpr: walks from each node, and their steps.
   int walks = 0;
@@ -85,12 +89,13 @@ struct JobSpec {
   // kWalk: node2vec's p and q (Grover and Leskovec 2016).
   double walk_p = 1;
   double walk_q = 1;
-  // kWalk: the relations of the steps, in turn; empty: the only one.
+  // kWalk, kPpr: the relations of the steps, in turn. Empty if the graph has
+  // only one.
   std::vector<std::string> metapath;
   // Split outside of which no node is a neighbour, where its type has that
-  // split; empty: all are.
+  // split. If empty, all nodes are.
   std::string train_graph;
-  // Edge seeds:
+  // For edge seeds only.
   Negatives negatives;
   ExcludeSeedEdges exclude = ExcludeSeedEdges::kNone;
 
@@ -108,7 +113,8 @@ struct Columns {
   // summed over relations: GCN's true degree.
   bool degrees = false;
   LabelRows labels = LabelRows::kSeeds;
-  // Cast on the wire (kFloat16, kBFloat16); kNone: as stored.
+  // Type that features are cast to on the wire (kFloat16, kBFloat16); kNone to
+  // send them as they are stored.
   DType feature_dtype = DType::kNone;
 
   friend bool operator==(const Columns&, const Columns&) = default;
@@ -118,11 +124,11 @@ struct Columns {
 // disjoint here, whether that was asked for or not.
 struct ResolvedJob {
   JobSpec spec;
-  // Of edge seeds the type of the destinations.
+  // Type of the seeds, or for edge seeds of their destinations.
   TypeIndex seed_type = 0;
-  RelationIndex seed_relation = -1;  // of edge seeds
-  int hops = 0;                      // kWalk: steps of a walk
-  std::vector<Fanouts> fanouts;      // [relation][hop]; kWalk: all 0
+  RelationIndex seed_relation = -1;  // -1 unless seeds are edges
+  int hops = 0;                      // for kWalk the steps of a walk
+  std::vector<Fanouts> fanouts;      // [relation][hop]; for kWalk all 0
   // kWalk, kPpr: relations of the steps, in turn.
   std::vector<RelationIndex> metapath;
 };
@@ -133,7 +139,7 @@ inline bool DrawsNegatives(const JobSpec& spec) {
          spec.negatives.mode != NegativeMode::kInBatch;
 }
 
-// The node types of seeds: one, or the ends of edge seeds.
+// Whether seeds are nodes of this type, or edges with an end of this type.
 inline bool IsSeedType(const ResolvedJob& job, const Schema& schema,
                        TypeIndex type) {
   return job.seed_type == type ||
@@ -157,19 +163,13 @@ inline bool EdgesOfAllNodes(SampleMethod method) {
   return method == SampleMethod::kInduced || method == SampleMethod::kWalk;
 }
 
-// INVALID_ARGUMENT: a value out of range, fields that exclude each other.
-// NOT_FOUND: no such type or relation. FAILED_PRECONDITION: the store lacks the
-// direction, the weights, the times or the original ids of neighbours. Errors
-// about a field of the spec have a FieldError (field_error.h).
-absl::StatusOr<ResolvedJob> ResolveJob(const JobSpec& spec,
-                                       const Manifest& manifest);
-
 // Whether the times of these seeds are the times of their nodes, which must be
 // looked up when the seeds are resolved.
-bool NeedsSeedTimes(const ResolvedJob& job, const Schema& schema,
-                    const ExplicitSeeds& seeds);
-
-// FAILED_PRECONDITION: columns that nothing in the graph has (FieldError).
-absl::Status CheckColumns(const Columns& columns, const Schema& schema);
+inline bool NeedsSeedTimes(const ResolvedJob& job, const Schema& schema,
+                           const ExplicitSeeds& seeds) {
+  return job.spec.temporal != TemporalStrategy::kNone &&
+         job.spec.seed_kind != SeedKind::kEdge && seeds.times.empty() &&
+         schema.node_types[job.seed_type].has_time;
+}
 
 }  // namespace millrace

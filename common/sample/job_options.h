@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fields of JobSpec in one table: how users, messages and job.proto call
 // them, and what values they take. The options of the programs, the checks of a
-// job, its message on the wire and the identity of a training run all come from
-// it. docs/extending.md says how to add a row.
+// job (job_rules.h), its message on the wire and the identity of a training run
+// (job_identity.h) all come from it. docs/extending.md says how to add a row.
 #pragma once
 
 #include <cstdint>
 #include <limits>
-#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,7 +14,6 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "common/sample/job.h"
 
 namespace millrace {
@@ -24,7 +22,9 @@ namespace millrace {
 struct OptionWord {
   std::string_view word;
   int number;
-  bool offered = true;  // false: the value of an option that is not given
+  // False if no user may give it: it is the value of an option that is not
+  // given.
+  bool offered = true;
 };
 
 // A field that is an enum.
@@ -34,14 +34,14 @@ struct WordField {
   void (*set)(JobSpec&, int number);
 };
 
-// A field that users write in a syntax of its own.
+// A field that users write in a syntax of its own (job_texts.h).
 struct TextField {
-  // The values of all times that the option is given. INVALID_ARGUMENT
-  // (FieldError): they cannot be read.
+  // Reads the values of all times that the option is given.
+  // INVALID_ARGUMENT (FieldError): they cannot be read.
   absl::Status (*parse)(std::span<const std::string> texts, JobSpec&);
   std::string (*format)(const JobSpec&);
   bool repeatable = false;
-  // The string field of job.proto with the same value; null: the message has
+  // The string field of job.proto with the same value. Null if the message has
   // another form (job_proto.cc).
   std::string JobSpec::*on_wire = nullptr;
 };
@@ -66,14 +66,14 @@ struct JobOption {
   std::string_view option;  // without "--"
   Group group;
   std::string_view help;
-  std::string_view value_name = {};  // in --help; empty: that of the type
+  std::string_view value_name = {};  // in --help; if empty, that of the type
   Field field;
   bool shows_default = true;  // in --help
-  // Methods that read the field; empty: all. Others refuse a value that is not
-  // the default, unless `ignored_by_others`.
+  // Methods that read the field; if empty, all do. Others refuse a value that
+  // is not the default, unless `ignored_by_others`.
   std::span<const SampleMethod> methods = {};
   bool ignored_by_others = false;
-  // Of numbers, where the method reads them.
+  // Limits of a number, which hold for the methods that read it.
   double least = -std::numeric_limits<double>::infinity();
   double most = std::numeric_limits<double>::infinity();
   Identity identity = Identity::kAlways;
@@ -94,24 +94,7 @@ absl::Status NeedsMethod(const JobOption& option);
 // Whether the field has the value of a default-made JobSpec.
 bool HasDefault(const JobSpec& spec, const JobOption& option);
 
-// Checks what needs no graph: limits, fields of other methods, and choices that
-// exclude each other or need another. INVALID_ARGUMENT (FieldError).
-absl::Status CheckJobOptions(const JobSpec& spec);
-
-// Texts of the fields, by option, that two runs must share to be one.
-std::map<std::string_view, std::string> JobIdentity(const JobSpec& spec);
-
-// "15,10,5", also with blanks around the numbers.
-// INVALID_ARGUMENT (FieldError of `field`): anything else.
-absl::StatusOr<Fanouts> ParseFanouts(std::string_view text,
-                                     std::string_view field = "fanouts");
-std::string FormatFanouts(const Fanouts& fanouts);
-
-// "binary:R", "triplet:K", "shared:K" or "in-batch"; empty: no negatives.
-// INVALID_ARGUMENT (FieldError of `field`): anything else.
-absl::StatusOr<Negatives> ParseNegatives(std::string_view text,
-                                         std::string_view field = "negatives");
-// "none" if there are none.
-std::string FormatNegatives(const Negatives& negatives);
+// The word with this number.
+std::string WordOf(std::span<const OptionWord> words, int number);
 
 }  // namespace millrace

@@ -10,7 +10,7 @@
 #include "common/graph/owner_groups.h"
 #include "common/sample/batch.h"
 #include "common/sample/draw/draw.h"
-#include "server/load/list_lengths.h"
+#include "common/sample/list_lengths.h"
 #include "server/peers/peer_expand.h"
 
 namespace millrace {

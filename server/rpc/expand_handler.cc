@@ -13,11 +13,11 @@
 #include "common/sample/cancel_poller.h"
 #include "common/sample/draw/draw.h"
 #include "common/sample/job.h"
+#include "common/sample/list_lengths.h"
 #include "common/wire/ids.h"
 #include "common/wire/job_proto.h"
 #include "sampler.pb.h"
 #include "server/core/call_scope.h"
-#include "server/load/list_lengths.h"
 #include "server/load/request_limits.h"
 #include "server/rpc/parse_request.h"
 

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/sample/resolve_job.h"
 #include "common/wire/cast.h"
 #include "common/wire/ids.h"
 #include "common/wire/job_proto.h"

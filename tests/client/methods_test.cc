@@ -14,6 +14,7 @@
 #include "client/remote_batch_source.h"
 #include "common/base/field_error.h"
 #include "common/sample/digest.h"
+#include "common/sample/resolve_job.h"
 #include "tests/support/fleet_harness.h"
 #include "tests/support/pending_fetch.h"
 #include "tests/support/ways.h"

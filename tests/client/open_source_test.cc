@@ -17,6 +17,7 @@
 #include "common/base/field_error.h"
 #include "common/base/mutex.h"
 #include "common/sample/local/local_batch_source.h"
+#include "common/sample/resolve_job.h"
 #include "tests/support/fleet_harness.h"
 #include "tests/support/test_store.h"
 

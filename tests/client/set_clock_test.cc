@@ -18,6 +18,7 @@
 #include "common/base/strings.h"
 #include "common/grpc/fleet/fleet.h"
 #include "common/grpc/status.h"
+#include "common/sample/resolve_job.h"
 #include "common/wire/error_info.h"
 #include "server/port_check.h"
 #include "tests/support/eventually.h"

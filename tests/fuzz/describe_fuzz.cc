@@ -6,6 +6,7 @@
 #include "common/base/check.h"
 #include "common/graph/manifest.h"
 #include "common/sample/job.h"
+#include "common/sample/resolve_job.h"
 #include "common/wire/error_info.h"
 #include "common/wire/manifest_proto.h"
 #include "sampler.pb.h"

@@ -11,6 +11,7 @@
 
 #include "common/base/check.h"
 #include "common/file/npy.h"
+#include "common/sample/resolve_job.h"
 #include "common/wire/error_info.h"
 #include "common/wire/ids.h"
 #include "common/wire/job_proto.h"

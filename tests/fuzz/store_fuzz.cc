@@ -14,6 +14,7 @@
 #include "common/graph/store.h"
 #include "common/graph/verify.h"
 #include "common/sample/local/local_batch_source.h"
+#include "common/sample/resolve_job.h"
 #include "tests/fuzz/support/checksummed_manifest.h"
 #include "tests/fuzz/support/graph.h"
 #include "tests/fuzz/support/input.h"

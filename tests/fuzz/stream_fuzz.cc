@@ -9,6 +9,7 @@
 #include "common/base/check.h"
 #include "common/base/status_macros.h"
 #include "common/sample/gather.h"
+#include "common/sample/resolve_job.h"
 #include "common/wire/batch_assembler.h"
 #include "common/wire/frame.h"
 #include "tests/fuzz/support/graph.h"

@@ -17,6 +17,7 @@
 #include "common/graph/store.h"
 #include "common/graph/verify.h"
 #include "common/graph/verify_content.h"
+#include "common/sample/resolve_job.h"
 #include "common/sample/seeds/split_seed_reader.h"
 #include "tests/support/store_builder.h"
 #include "tests/support/test_directory.h"

@@ -11,6 +11,7 @@
 #include "client/nn/model.h"
 #include "client/train/task/minibatch.h"
 #include "common/sample/local/local_batch_source.h"
+#include "common/sample/resolve_job.h"
 #include "tests/support/sampled.h"
 
 namespace millrace {

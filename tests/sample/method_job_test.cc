@@ -9,6 +9,7 @@
 #include <string>
 
 #include "common/sample/job.h"
+#include "common/sample/resolve_job.h"
 
 namespace millrace {
 namespace {

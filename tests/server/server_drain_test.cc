@@ -18,6 +18,7 @@
 #include "common/base/steady_time.h"
 #include "common/sample/digest.h"
 #include "common/sample/local/local_batch_source.h"
+#include "common/sample/resolve_job.h"
 #include "tests/support/fleet_harness.h"
 #include "tests/support/server_program.h"
 #include "tests/support/store_builder.h"

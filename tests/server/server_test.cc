@@ -16,6 +16,7 @@
 #include "common/sample/digest.h"
 #include "common/sample/gather.h"
 #include "common/sample/local/local_batch_source.h"
+#include "common/sample/resolve_job.h"
 #include "common/wire/batch_assembler.h"
 #include "common/wire/error_info.h"
 #include "common/wire/frame.h"

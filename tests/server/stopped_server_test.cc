@@ -11,6 +11,7 @@
 
 #include "client/remote_batch_source.h"
 #include "common/base/steady_time.h"
+#include "common/sample/resolve_job.h"
 #include "common/wire/error_info.h"
 #include "tests/support/fleet_harness.h"
 #include "tests/support/node_seeds.h"

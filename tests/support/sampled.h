@@ -15,6 +15,7 @@
 #include "common/sample/batch.h"
 #include "common/sample/digest.h"
 #include "common/sample/local/local_batch_source.h"
+#include "common/sample/resolve_job.h"
 #include "tests/support/node_seeds.h"
 #include "tests/support/test_store.h"
 

@@ -13,6 +13,7 @@
 #include "common/sample/digest.h"
 #include "common/sample/gather.h"
 #include "common/sample/local/local_batch_source.h"
+#include "common/sample/resolve_job.h"
 #include "common/wire/batch_layout.h"
 #include "tests/support/test_store.h"
 

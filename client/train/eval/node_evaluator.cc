@@ -15,6 +15,7 @@
 #include "common/base/host_memory.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/sample/resolve_job.h"
 
 namespace millrace {
 namespace {

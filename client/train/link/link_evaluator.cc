@@ -19,6 +19,7 @@
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/sample/resolve_job.h"
 
 namespace millrace {
 namespace {

@@ -11,7 +11,7 @@
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
-#include "common/sample/job_options.h"
+#include "common/sample/job_texts.h"
 
 namespace millrace {
 namespace {

@@ -10,7 +10,9 @@
 #include "client/nn/model_kind.h"
 #include "common/base/dtype.h"
 #include "common/base/strings.h"
+#include "common/sample/job_identity.h"
 #include "common/sample/job_options.h"
+#include "common/sample/job_texts.h"
 
 namespace millrace {
 namespace {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/sample/draw/walks.h"
 
-#include <algorithm>
 #include <limits>
 #include <numeric>
 #include <optional>
@@ -9,15 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "common/base/check.h"
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
-#include "common/graph/weights.h"
 #include "common/sample/cancel_poller.h"
-#include "common/sample/draw/draw.h"
-#include "common/sample/draw/pick_slots.h"
-#include "common/sample/draw/word_stream.h"
+#include "common/sample/draw/biased_steps.h"
 
 namespace millrace {
 namespace {
@@ -80,224 +75,7 @@ absl::StatusOr<TopologyBuilder::Edges> EdgesOf(const Steps& steps,
   return edges;
 }
 
-// The whole lists of some nodes.
-class WholeLists {
- public:
-  WholeLists() = default;
-  // `ids`: ascending, each once; `picks` has their lists.
-  WholeLists(std::vector<uint64_t> ids, Picks picks);
-
-  // The places of the list of a node, which must be among the ids, in the
-  // arrays of picks().
-  ListRange Of(uint64_t id) const;
-  const Picks& picks() const { return picks_; }
-  // The slots of a list whose neighbour is `node`, in order.
-  std::span<const uint32_t> SlotsOf(ListRange list, uint64_t node) const;
-  // All slots of a list, ordered by (neighbour, slot).
-  std::span<const uint32_t> ByNeighbor(ListRange list) const {
-    return std::span(by_neighbor_).subspan(list.begin, list.degree);
-  }
-  uint64_t NeighborAt(ListRange list, int64_t slot) const {
-    return picks_.neighbors[list.begin + slot];
-  }
-
- private:
-  std::vector<uint64_t> ids_;
-  std::vector<int64_t> begin_;  // of each id's list, and the end of the last
-  Picks picks_;
-  std::vector<uint32_t> by_neighbor_;
-};
-
-WholeLists::WholeLists(std::vector<uint64_t> ids, Picks picks)
-    : ids_(std::move(ids)), begin_({0}), picks_(std::move(picks)) {
-  by_neighbor_.resize(picks_.neighbors.size());
-  for (const uint32_t count : picks_.counts) {
-    const ListRange list = {begin_.back(), count};
-    begin_.push_back(list.begin + list.degree);
-    const auto slots = std::span(by_neighbor_).subspan(list.begin, count);
-    std::iota(slots.begin(), slots.end(), 0);
-    std::sort(slots.begin(), slots.end(), [&](uint32_t a, uint32_t b) {
-      return std::pair(NeighborAt(list, a), a) <
-             std::pair(NeighborAt(list, b), b);
-    });
-  }
-}
-
-ListRange WholeLists::Of(uint64_t id) const {
-  const auto at = std::lower_bound(ids_.begin(), ids_.end(), id) - ids_.begin();
-  return {begin_[at], begin_[at + 1] - begin_[at]};
-}
-
-std::span<const uint32_t> WholeLists::SlotsOf(ListRange list,
-                                              uint64_t node) const {
-  struct ByNeighborOf {
-    const WholeLists& lists;
-    ListRange list;
-    bool operator()(uint32_t slot, uint64_t node) const {
-      return lists.NeighborAt(list, slot) < node;
-    }
-    bool operator()(uint64_t node, uint32_t slot) const {
-      return node < lists.NeighborAt(list, slot);
-    }
-  };
-  const std::span<const uint32_t> slots = ByNeighbor(list);
-  const auto [first, last] = std::equal_range(slots.begin(), slots.end(), node,
-                                              ByNeighborOf{*this, list});
-  return {first, last};
-}
-
-// Steps of node2vec (Grover and Leskovec 2016): of a walker that came from t, a
-// slot has the weight 1/p if its neighbour is t, 1 if that is in the list of t,
-// and 1/q else. The lists of t and of the node where the walker is may belong
-// to two owners, so both come here whole; that of t was there the step before.
-class BiasedSteps {
- public:
-  BiasedSteps(const JobSpec& spec, RelationIndex relation,
-              NeighborSource& source, CancelPoller& poller);
-
-  // What it takes for each walker.
-  static constexpr uint64_t kBytesPerWalker = sizeof(uint64_t);
-
-  // A pick for each of the walkers, which are at the nodes `at` now, or none
-  // where the list is empty. Each walker that is there came along by the picks
-  // of the call before.
-  absl::Status Draw(DrawContext context, std::span<const uint32_t> walkers,
-                    std::span<const uint64_t> at, Picks& picks);
-
- private:
-  // A slot whose weight is not that of most slots.
-  struct SpecialSlot {
-    uint32_t slot;
-    uint64_t weight;
-    friend auto operator<=>(const SpecialSlot&, const SpecialSlot&) = default;
-  };
-
-  absl::Status Fetch(const DrawContext& context, std::vector<uint64_t> ids);
-  absl::Status FindSpecialSlots(ListRange list, uint64_t before);
-  int64_t SlotAt(uint64_t x, int64_t degree) const;
-
-  const RelationIndex relation_;
-  NeighborSource& source_;
-  CancelPoller& poller_;
-  uint64_t back_weight_;  // 1/p, 1 and 1/q as integers
-  uint64_t near_weight_;
-  uint64_t far_weight_;
-  bool first_ = true;                 // no walker has taken a step
-  WholeLists lists_;                  // of the nodes where walkers are
-  WholeLists lists_before_;           // and of those where they were
-  std::vector<uint64_t> before_;      // by the walker's number: where it was
-  std::vector<SpecialSlot> special_;  // scratch
-};
-
-BiasedSteps::BiasedSteps(const JobSpec& spec, RelationIndex relation,
-                         NeighborSource& source, CancelPoller& poller)
-    : relation_(relation), source_(source), poller_(poller) {
-  const std::vector<uint64_t> sums =
-      WeightSums(std::vector<float>{static_cast<float>(1 / spec.walk_p), 1,
-                                    static_cast<float>(1 / spec.walk_q)});
-  back_weight_ = sums[0];
-  near_weight_ = sums[1] - sums[0];
-  far_weight_ = sums[2] - sums[1];
-}
-
-absl::Status BiasedSteps::Fetch(const DrawContext& context,
-                                std::vector<uint64_t> ids) {
-  source_.ReleasePicks(context, lists_before_.picks().neighbors.size());
-  lists_before_ = std::move(lists_);
-  const Frontier frontier = {
-      .relation = relation_, .fanout = kAllNeighbors, .ids = ids};
-  Picks picks;
-  MILLRACE_RETURN_IF_ERROR(
-      source_.Expand(context, std::span(&frontier, 1), std::span(&picks, 1)));
-  lists_ = WholeLists(std::move(ids), std::move(picks));
-  return poller_.Count(lists_.picks().neighbors.size());
-}
-
-// Looks each entry of the shorter of two lists up in the other one.
-absl::Status BiasedSteps::FindSpecialSlots(ListRange list, uint64_t before) {
-  const auto add = [&](uint32_t slot) {
-    const bool back = lists_.NeighborAt(list, slot) == before;
-    special_.push_back({slot, back ? back_weight_ : near_weight_});
-  };
-  const ListRange list_before = lists_before_.Of(before);
-  if (list.degree <= list_before.degree) {
-    for (uint32_t slot = 0; slot < list.degree; ++slot) {
-      const uint64_t node = lists_.NeighborAt(list, slot);
-      if (node == before || !lists_before_.SlotsOf(list_before, node).empty()) {
-        add(slot);
-      }
-    }
-    return poller_.Count(list.degree);
-  }
-  for (const uint32_t slot : lists_.SlotsOf(list, before)) add(slot);
-  uint64_t last = before;
-  for (const uint32_t entry : lists_before_.ByNeighbor(list_before)) {
-    const uint64_t node = lists_before_.NeighborAt(list_before, entry);
-    // Equal entries follow each other.
-    if (node == before || node == last) continue;
-    last = node;
-    for (const uint32_t slot : lists_.SlotsOf(list, node)) add(slot);
-  }
-  std::sort(special_.begin(), special_.end());
-  return poller_.Count(list_before.degree + special_.size());
-}
-
-// The slot s for which x lies in [W[0] + .. + W[s - 1], W[0] + .. + W[s]).
-int64_t BiasedSteps::SlotAt(uint64_t x, int64_t degree) const {
-  int64_t slot = 0;
-  for (const SpecialSlot& special : special_) {
-    const uint64_t between = (special.slot - slot) * far_weight_;
-    if (x < between) break;
-    x -= between;
-    slot = special.slot;
-    if (x < special.weight) return slot;
-    x -= special.weight;
-    ++slot;
-  }
-  slot += static_cast<int64_t>(x / far_weight_);
-  MILLRACE_CHECK(slot < degree);
-  return slot;
-}
-
-absl::Status BiasedSteps::Draw(DrawContext context,
-                               std::span<const uint32_t> walkers,
-                               std::span<const uint64_t> at, Picks& picks) {
-  std::vector<uint64_t> ids(at.begin(), at.end());
-  std::sort(ids.begin(), ids.end());
-  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
-  context.replace = false;  // all slots, each once
-  MILLRACE_RETURN_IF_ERROR(Fetch(context, std::move(ids)));
-  const DrawDomain domain = {.job_seed = context.job_seed,
-                             .epoch = context.epoch,
-                             .batch = context.batch,
-                             .purpose = Purpose::kWalk,
-                             .hop = context.hop,
-                             .relation = relation_};
-  const PhiloxKey key = domain.Key();
-  for (size_t i = 0; i < walkers.size(); ++i) {
-    const uint32_t walker = walkers[i];
-    if (first_) before_.resize(std::max<size_t>(before_.size(), walker + 1));
-    const ListRange list = lists_.Of(at[i]);
-    special_.clear();
-    if (!first_) {
-      MILLRACE_RETURN_IF_ERROR(FindSpecialSlots(list, before_[walker]));
-    }
-    before_[walker] = at[i];
-    if (list.degree == 0) {
-      picks.counts.push_back(0);
-      continue;
-    }
-    uint64_t total = (list.degree - special_.size()) * far_weight_;
-    for (const SpecialSlot& special : special_) total += special.weight;
-    // The number of the walker stands for the node.
-    WordStream words(domain, key, walker, /*tree=*/0);
-    const int64_t slot = SlotAt(words.Wide(0, total), list.degree);
-    picks.AppendNode(lists_.picks(), list.begin + slot, 1);
-  }
-  first_ = false;
-  return absl::OkStatus();
-}
-
+// The walkers of a batch, which take their steps together.
 class Walkers {
  public:
   Walkers(TopologyBuilder& builder, NeighborSource& source)
@@ -331,7 +109,7 @@ class Walkers {
   std::vector<int32_t> paths_;    // [walkers, columns_]
   std::vector<uint32_t> active_;  // numbers of the walkers that have not ended
   std::vector<uint32_t> at_;      // local ids of the nodes where they are
-  std::vector<uint32_t> trees_;   // of these nodes; empty unless disjoint
+  std::vector<uint32_t> trees_;   // trees of these nodes; empty unless disjoint
   std::vector<Steps> steps_;      // per relation
   std::optional<BiasedSteps> biased_;  // draws, if steps depend on each other
 };

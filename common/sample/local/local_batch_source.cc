@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/sample/local/local_batch_source.h"
 
-#include <algorithm>
 #include <new>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "common/base/host_memory.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
-#include "common/graph/owner_groups.h"
-#include "common/sample/draw/draw.h"
 #include "common/sample/draw/sampler.h"
 #include "common/sample/gather.h"
-#include "common/sample/seeds/edge_directory.h"
+#include "common/sample/local/mapped_edge_directory.h"
+#include "common/sample/local/mapped_neighbor_source.h"
+#include "common/sample/resolve_job.h"
 #include "common/sample/seeds/negatives.h"
 #include "common/sample/seeds/resolve_seeds.h"
 
@@ -24,142 +22,6 @@ namespace {
 constexpr size_t kMaxQueuedFetches = 65536;
 
 constexpr char kSmallerBatch[] = "use a smaller batch size or fanouts";
-
-// What a pick takes at least: the neighbour's id, and its place in the batch.
-constexpr uint64_t kBytesPerPick = 12;
-constexpr uint64_t kManyPicks = 1 << 22;
-
-// Draws from whichever partition owns a node; all are mapped.
-class MappedNeighborSource final : public NeighborSource {
- public:
-  explicit MappedNeighborSource(const Store& store) : store_(store) {}
-
-  absl::Status Expand(const DrawContext& context,
-                      std::span<const Frontier> frontiers,
-                      std::span<Picks> picks) override {
-    for (size_t i = 0; i < frontiers.size(); ++i) {
-      MILLRACE_RETURN_IF_ERROR(CheckHop(context, frontiers[i]));
-      MILLRACE_RETURN_IF_ERROR(ExpandOne(context, frontiers[i], picks[i]));
-    }
-    return absl::OkStatus();
-  }
-
-  absl::Status Reserve(uint64_t bytes) override {
-    return CheckMemory("a batch of walks", bytes,
-                       "use a smaller batch size, or fewer or shorter walks");
-  }
-
- private:
-  // Where the picks may be many, they are counted before they are drawn.
-  absl::Status CheckHop(const DrawContext& context,
-                        const Frontier& frontier) const {
-    const auto edges = static_cast<uint64_t>(
-        store_.schema().relations[frontier.relation].edge_count);
-    const uint64_t most =
-        frontier.fanout == kAllNeighbors
-            ? edges * (frontier.trees.empty() ? 1 : frontier.ids.size())
-            : frontier.ids.size() * static_cast<uint64_t>(frontier.fanout);
-    if (most < kManyPicks) return absl::OkStatus();
-    const uint64_t picks = CountPicks(context, frontier);
-    return CheckMemory(
-        StrCat("hop ", context.hop + 1, " of a batch with ", picks,
-               " neighbours of ", frontier.ids.size(), " nodes"),
-        picks * kBytesPerPick, kSmallerBatch);
-  }
-
-  // At most, where lists hold entries that are too late or excluded.
-  uint64_t CountPicks(const DrawContext& context,
-                      const Frontier& frontier) const {
-    const Relation& relation = store_.schema().relations[frontier.relation];
-    const PartitionBook& book =
-        store_.book(ListOwnerType(relation, context.direction));
-    uint64_t picks = 0;
-    for (const uint64_t id : frontier.ids) {
-      const int owner = book.Owner(id);
-      const auto indptr = store_.partition(owner)
-                              ->edges[frontier.relation]
-                              .lists(context.direction)
-                              .indptr.As<int64_t>();
-      const size_t row = id - book.begin(owner);
-      // The draw reports damaged lists.
-      if (row + 1 >= indptr.size() || indptr[row] < 0 ||
-          indptr[row + 1] <= indptr[row] ||
-          indptr[row + 1] > relation.edge_count) {
-        continue;
-      }
-      const auto degree = static_cast<uint64_t>(indptr[row + 1] - indptr[row]);
-      const auto fanout = static_cast<uint64_t>(frontier.fanout);
-      if (frontier.fanout == kAllNeighbors) {
-        picks += degree;
-      } else {
-        picks += context.replace ? fanout : std::min(degree, fanout);
-      }
-    }
-    return picks;
-  }
-
-  absl::Status ExpandOne(const DrawContext& context, const Frontier& frontier,
-                         Picks& picks) {
-    const Relation& relation = store_.schema().relations[frontier.relation];
-    const PartitionBook& book =
-        store_.book(ListOwnerType(relation, context.direction));
-    // Runs of nodes with one owner are drawn together.
-    size_t begin = 0;
-    while (begin < frontier.ids.size()) {
-      const int owner = book.Owner(frontier.ids[begin]);
-      size_t end =
-          book.partition_count() == 1 ? frontier.ids.size() : begin + 1;
-      while (end < frontier.ids.size() &&
-             book.Owner(frontier.ids[end]) == owner) {
-        ++end;
-      }
-      MILLRACE_RETURN_IF_ERROR(DrawNeighbors(
-          store_, owner, context, frontier.Part(begin, end - begin), picks));
-      begin = end;
-    }
-    return absl::OkStatus();
-  }
-
-  const Store& store_;
-};
-
-// Looks into whichever partition owns a node; all are mapped.
-class MappedEdgeDirectory final : public EdgeDirectory {
- public:
-  explicit MappedEdgeDirectory(const Store& store) : store_(store) {}
-
-  absl::StatusOr<std::vector<uint64_t>> Resolve(
-      TypeIndex type, std::span<const int64_t> original_ids) override {
-    return ResolveIds(store_, type, original_ids);
-  }
-
-  absl::StatusOr<std::vector<uint8_t>> HasEdges(
-      RelationIndex relation, std::span<const uint64_t> src,
-      std::span<const uint64_t> dst) override {
-    const Relation& info = store_.schema().relations[relation];
-    const Direction direction = LookupDirection(info);
-    const PartitionBook& book = store_.book(ListOwnerType(info, direction));
-    const std::span<const uint64_t> owners =
-        direction == Direction::kIn ? dst : src;
-    std::vector<uint8_t> found(src.size());
-    CancelPoller poller;
-    for (const OwnerGroup& group :
-         GroupByOwner(src.size(), store_.partition_count(),
-                      [&](size_t i) { return book.Owner(owners[i]); })) {
-      const std::vector<uint64_t> own_src = TakeAt(src, group.places);
-      const std::vector<uint64_t> own_dst = TakeAt(dst, group.places);
-      MILLRACE_ASSIGN_OR_RETURN(
-          const std::vector<uint8_t> own,
-          FindEdges(store_, group.partition, {relation, own_src, own_dst},
-                    poller));
-      PutAt<uint8_t>(own, group.places, found);
-    }
-    return found;
-  }
-
- private:
-  const Store& store_;
-};
 
 }  // namespace
 
@@ -224,7 +86,7 @@ absl::StatusOr<Batch> LocalBatchSource::Make(
   return batch;
 }
 
-// What a thread of the pool does not catch ends the process.
+// Catches what would end the process if it left a thread of the pool.
 absl::StatusOr<Batch> LocalBatchSource::MakeWithinMemory(
     const ResolvedJob& job, const BatchRequest& request) const {
   try {

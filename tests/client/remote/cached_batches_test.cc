@@ -12,6 +12,7 @@
 #include "client/remote_batch_source.h"
 #include "common/base/field_error.h"
 #include "common/sample/digest.h"
+#include "common/sample/resolve_job.h"
 #include "common/wire/error_info.h"
 #include "tests/support/fleet_harness.h"
 #include "tests/support/pending_fetch.h"

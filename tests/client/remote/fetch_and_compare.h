@@ -14,6 +14,7 @@
 #include "common/graph/store.h"
 #include "common/sample/digest.h"
 #include "common/sample/local/local_batch_source.h"
+#include "common/sample/resolve_job.h"
 #include "tests/support/pending_fetch.h"
 
 namespace millrace::testing {

@@ -17,6 +17,7 @@
 #include "common/grpc/status.h"
 #include "common/sample/digest.h"
 #include "common/sample/local/local_batch_source.h"
+#include "common/sample/resolve_job.h"
 #include "common/wire/error_info.h"
 #include "tests/support/fleet_harness.h"
 #include "tests/support/pending_fetch.h"

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/sample/draw/sampler.h"
+#include "common/sample/resolve_job.h"
 #include "tests/support/sampled.h"
 
 namespace millrace {

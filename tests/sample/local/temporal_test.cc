@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/sample/draw/draw.h"
+#include "common/sample/resolve_job.h"
 #include "tests/support/brute_force.h"
 #include "tests/support/sampled.h"
 

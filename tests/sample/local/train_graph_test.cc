@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "common/sample/resolve_job.h"
 #include "tests/support/sampled.h"
 
 namespace millrace {

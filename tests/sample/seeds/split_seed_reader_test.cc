@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "common/sample/resolve_job.h"
 #include "tests/support/store_builder.h"
 #include "tests/support/test_store.h"
 

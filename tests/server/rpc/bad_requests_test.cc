@@ -25,6 +25,7 @@
 #include "common/base/mutex.h"
 #include "common/sample/digest.h"
 #include "common/sample/local/local_batch_source.h"
+#include "common/sample/resolve_job.h"
 #include "tests/support/fleet_harness.h"
 #include "tests/support/pending_fetch.h"
 #include "tests/support/raw_http2.h"

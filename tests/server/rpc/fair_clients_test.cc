@@ -18,6 +18,7 @@
 #include "common/net/host_port.h"
 #include "common/sample/digest.h"
 #include "common/sample/local/local_batch_source.h"
+#include "common/sample/resolve_job.h"
 #include "common/wire/error_info.h"
 #include "server/rpc/frame_queue.h"
 #include "tests/support/fleet_harness.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "common/base/steady_time.h"
-#include "server/load/list_lengths.h"
+#include "common/sample/list_lengths.h"
 #include "tests/support/fleet_harness.h"
 
 namespace millrace {

@@ -1,106 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/graph/manifest.h"
-
-#include <xxhash.h>
-
+// Checks every value of store.json before it is used.
 #include <algorithm>
-#include <cctype>
-#include <memory>
+#include <cstdint>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/graph/manifest.h"
 #include "common/graph/manifest_checks.h"
+#include "common/graph/manifest_checksum.h"
 
 namespace millrace {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view kFormatName = "millrace-store";
-constexpr std::string_view kChecksumKey = "\"checksum\"";
-constexpr size_t kHexDigits = 16;
-
-// ---- Formatting ----
-
-std::string Hex16(uint64_t number) {
-  return absl::StrCat(absl::Hex(number, absl::kZeroPad16));
-}
-
-Json FormatColumn(const ColumnSpec& column) {
-  if (!column.present()) return nullptr;
-  return {{"dtype", DTypeName(column.dtype)}, {"shape", column.row_shape}};
-}
-
-Json FormatListTime(ListTime time) {
-  if (time == ListTime::kNone) return nullptr;
-  return time == ListTime::kEdge ? "edge" : "neighbor";
-}
-
-Json FormatType(const NodeType& type, const PartitionBook& book) {
-  const auto offsets = book.offsets();
-  return {{"name", type.name},
-          {"count", type.count},
-          {"offsets", std::vector<uint64_t>(offsets.begin(), offsets.end())},
-          {"id_dtype", DTypeName(type.id_dtype())},
-          {"feature", FormatColumn(type.feature)},
-          {"label", FormatColumn(type.label)},
-          {"time", type.has_time},
-          {"hotness", type.has_hotness}};
-}
-
-Json FormatRelation(const Schema& schema, const Relation& relation) {
-  return {{"src", schema.node_types[relation.src].name},
-          {"name", relation.name},
-          {"dst", schema.node_types[relation.dst].name},
-          {"edges", relation.edge_count},
-          {"max_edge_id", relation.max_edge_id},
-          {"in", relation.has_in},
-          {"out", relation.has_out},
-          {"weight", relation.has_weight},
-          {"time", FormatListTime(relation.time)},
-          {"type", relation.has_type},
-          {"feature", FormatColumn(relation.feature)}};
-}
-
-// Writes the members that node splits and edge splits have in common.
-template <typename Split>
-void FormatSeeds(const Split& split, Json& json) {
-  json["name"] = split.name;
-  json["count"] = split.count;
-  json["part_counts"] = split.part_counts;
-  if (split.identity.within_store) return;
-  json["fingerprint"] = split.identity.fingerprint;
-}
-
-Json FormatSplit(const Schema& schema, const SplitInfo& split) {
-  Json json = {{"type", schema.node_types[split.type].name}};
-  FormatSeeds(split, json);
-  return json;
-}
-
-Json FormatEdgeSplit(const Schema& schema, const EdgeSplitInfo& split) {
-  Json json = {{"relation", schema.RelationName(split.relation)}};
-  FormatSeeds(split, json);
-  json["edge_id"] = split.has_edge_id;
-  json["time"] = split.has_time;
-  json["edge_type"] = split.has_edge_type;
-  json["label"] = FormatColumn(split.label);
-  json["negatives"] = split.negatives;
-  return json;
-}
-
-Json FormatPartitioning(const PartitioningInfo& partitioning) {
-  Json json = {{"method", partitioning.method},
-               {"seed", partitioning.seed},
-               {"hot", partitioning.hot}};
-  if (partitioning.cut_edges >= 0) json["cut_edges"] = partitioning.cut_edges;
-  return json;
-}
-
-// ---- Parsing: every value is checked before it is used ----
+// ---- Single values ----
 
 absl::Status Bad(std::string_view what) {
   return absl::DataLossError(std::string(what));
@@ -187,7 +106,8 @@ absl::Status Take(const Json& json, ListTime& time) {
 
 absl::StatusOr<uint64_t> ParseHex16(std::string_view digits) {
   uint64_t value = 0;
-  if (digits.size() != kHexDigits) return Bad("16 hex digits are expected");
+  if (digits.size() != kNoChecksum.size())
+    return Bad("16 hex digits are expected");
   for (const char c : digits) {
     const bool decimal = c >= '0' && c <= '9';
     if (!decimal && !(c >= 'a' && c <= 'f')) {
@@ -319,38 +239,6 @@ absl::Status ForEach(const Json& root, const char* key, const Parse& parse) {
   return absl::OkStatus();
 }
 
-// The position of the checksum's 16 digits; npos if there are none.
-size_t FindChecksum(std::string_view text) {
-  for (size_t at = text.rfind(kChecksumKey); at != std::string_view::npos;
-       at = at == 0 ? std::string_view::npos
-                    : text.rfind(kChecksumKey, at - 1)) {
-    size_t next = text.find_first_not_of(" \t\r\n", at + kChecksumKey.size());
-    if (next == std::string_view::npos || text[next] != ':') continue;
-    next = text.find_first_not_of(" \t\r\n", next + 1);
-    if (next == std::string_view::npos || text[next] != '"') continue;
-    const size_t digits = next + 1;
-    if (digits + kHexDigits < text.size() && text[digits + kHexDigits] == '"') {
-      return digits;
-    }
-  }
-  return std::string_view::npos;
-}
-
-absl::Status CheckChecksum(std::string_view json) {
-  const size_t at = FindChecksum(json);
-  if (at == std::string_view::npos) return Bad("the checksum is missing");
-  std::string zeroed(json);
-  zeroed.replace(at, kHexDigits, kHexDigits, '0');
-  const std::string expected = Hex16(XXH3_64bits(zeroed.data(), zeroed.size()));
-  if (json.substr(at, kHexDigits) == expected) return absl::OkStatus();
-  return Bad(
-      absl::StrCat("the checksum is ",
-                   absl::CHexEscape(std::string(json.substr(at, kHexDigits))),
-                   ", but the "
-                   "content has ",
-                   expected));
-}
-
 // Called before the checksum is checked, since another version may compute it
 // differently.
 absl::StatusOr<int> ReadVersion(const Json& root) {
@@ -358,9 +246,9 @@ absl::StatusOr<int> ReadVersion(const Json& root) {
   int64_t version = 0;
   MILLRACE_RETURN_IF_ERROR(Get(root, "format", format));
   MILLRACE_RETURN_IF_ERROR(Get(root, "version", version));
-  if (format != kFormatName) {
+  if (format != kStoreFormat) {
     return Bad(absl::StrCat("'format' is '", absl::CHexEscape(format),
-                            "', not '", std::string(kFormatName), "'"));
+                            "', not '", std::string(kStoreFormat), "'"));
   }
   if (version >= kOldestStoreVersion && version <= kStoreVersion) {
     return static_cast<int>(version);
@@ -461,7 +349,7 @@ absl::StatusOr<Manifest> ParseAll(std::string_view json) {
   const Json root = Json::parse(json, nullptr, /*allow_exceptions=*/false);
   if (root.is_discarded()) return Bad("not JSON");
   MILLRACE_ASSIGN_OR_RETURN(const int version, ReadVersion(root));
-  MILLRACE_RETURN_IF_ERROR(CheckChecksum(json));
+  MILLRACE_RETURN_IF_ERROR(VerifyChecksum(json));
   MILLRACE_ASSIGN_OR_RETURN(Manifest manifest, ParseContent(root));
   manifest.version = version;
   MILLRACE_RETURN_IF_ERROR(ValidateManifest(manifest));
@@ -482,45 +370,6 @@ absl::StatusOr<Manifest> ParseManifest(std::string_view json,
           : absl::StatusCode::kDataLoss;
   return absl::Status(
       code, absl::StrCat(std::string(origin), ": ", status.message()));
-}
-
-std::string FormatManifest(const Manifest& manifest) {
-  const Schema& schema = manifest.schema;
-  Json root = {{"format", kFormatName},
-               {"version", kStoreVersion},
-               {"sampling_version", manifest.sampling_version},
-               {"uuid", manifest.uuid},
-               {"fingerprint", manifest.fingerprint},
-               {"dataset_fingerprint", manifest.dataset_fingerprint},
-               {"parts", manifest.partition_count()},
-               {"partitioning", FormatPartitioning(manifest.partitioning)},
-               {"neighbor_original_ids", manifest.neighbor_original_ids}};
-  Json& types = root["node_types"] = Json::array();
-  for (size_t i = 0; i < schema.node_types.size(); ++i) {
-    types.push_back(FormatType(schema.node_types[i], manifest.books[i]));
-  }
-  Json& relations = root["relations"] = Json::array();
-  for (const Relation& relation : schema.relations) {
-    relations.push_back(FormatRelation(schema, relation));
-  }
-  Json& splits = root["splits"] = Json::array();
-  for (const SplitInfo& split : manifest.splits) {
-    splits.push_back(FormatSplit(schema, split));
-  }
-  Json& edge_splits = root["edge_splits"] = Json::array();
-  for (const EdgeSplitInfo& split : manifest.edge_splits) {
-    edge_splits.push_back(FormatEdgeSplit(schema, split));
-  }
-  Json& files = root["files"] = Json::array();
-  for (const FileInfo& file : manifest.files) {
-    files.push_back({{"path", file.path},
-                     {"bytes", file.bytes},
-                     {"xxh3", Hex16(file.xxh3)}});
-  }
-  root["checksum"] = std::string(kHexDigits, '0');
-  std::string text = root.dump(1) + "\n";
-  const std::string checksum = Hex16(XXH3_64bits(text.data(), text.size()));
-  return text.replace(FindChecksum(text), kHexDigits, checksum);
 }
 
 }  // namespace millrace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/sample/job.h"
+#include "common/sample/resolve_job.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,7 +12,8 @@
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/sample/batch.h"
-#include "common/sample/job_options.h"
+#include "common/sample/job_rules.h"
+#include "common/sample/job_walks.h"
 
 namespace millrace {
 namespace {
@@ -21,7 +22,7 @@ constexpr int kMaxRelations = 1 << 16;
 
 using Problem = FieldError::Problem;
 
-// `relation`: empty for the fanouts of all relations.
+// `relation` is empty for the fanouts of all relations.
 absl::Status CheckFanouts(const Fanouts& fanouts, std::string_view relation) {
   const auto value = [&](std::string_view text) {
     return relation.empty() ? std::string(text) : StrCat(relation, "=", text);
@@ -73,7 +74,7 @@ absl::Status ResolveFanouts(const Schema& schema, ResolvedJob& job) {
   return absl::OkStatus();
 }
 
-// The relations whose lists the job reads.
+// Returns the relations whose lists the job reads.
 std::vector<RelationIndex> ReadRelations(const Schema& schema,
                                          const ResolvedJob& job) {
   std::vector<RelationIndex> read;
@@ -116,7 +117,7 @@ bool Reaches(const Schema& schema, const ResolvedJob& job,
   });
 }
 
-// Something that the store does not have.
+// The error of a job that needs what the store does not have.
 absl::Status Absent(std::string_view field, std::string_view value,
                     const std::string& what) {
   return FieldStatus(absl::StatusCode::kFailedPrecondition,
@@ -155,109 +156,6 @@ absl::Status CheckLabor(const Manifest& manifest, const JobSpec& spec) {
   }
   return Absent("method", "labor",
                 "the store has no original ids of neighbours");
-}
-
-// Fills job.metapath for walks.
-absl::Status ResolveMetapath(const Schema& schema, ResolvedJob& job) {
-  const JobSpec& spec = job.spec;
-  for (const std::string& name : spec.metapath) {
-    MILLRACE_ASSIGN_OR_RETURN(const RelationIndex relation,
-                              schema.FindRelation(name));
-    job.metapath.push_back(relation);
-  }
-  if (job.metapath.empty() && schema.relations.size() == 1) {
-    job.metapath.push_back(0);
-  }
-  if (job.metapath.empty()) {
-    return InvalidField(
-        {.problem = Problem::kMissing,
-         .field = "metapath",
-         .limit =
-             StrCat("the graph has ", schema.relations.size(), " relations")});
-  }
-  TypeIndex at = job.seed_type;
-  // Of pairs either end will do.
-  const RelationIndex first = job.metapath[0];
-  if (job.seed_relation >= 0 &&
-      ListOwnerType(schema.relations[first], spec.direction) ==
-          schema.relations[job.seed_relation].src) {
-    at = schema.relations[job.seed_relation].src;
-  }
-  for (int step = 0; step < spec.walk_length; ++step) {
-    const RelationIndex r = job.metapath[step % job.metapath.size()];
-    const Relation& relation = schema.relations[r];
-    if (ListOwnerType(relation, spec.direction) != at) {
-      return InvalidField(
-          {.field = "metapath",
-           .limit = StrCat("step ", step, " follows ", schema.RelationName(r),
-                           ", but the walk is at a node of type ",
-                           schema.node_types[at].name)});
-    }
-    at = NeighborType(relation, spec.direction);
-  }
-  return absl::OkStatus();
-}
-
-// The steps of one node's walks.
-absl::Status CheckWalkCount(const JobSpec& spec) {
-  const int64_t most = kMaxWalkSteps / spec.walk_length;
-  if (spec.walks >= 1 && spec.walks <= most) return absl::OkStatus();
-  return InvalidField(
-      {.problem = Problem::kOutOfRange,
-       .field = "walks",
-       .value = StrCat(spec.walks),
-       .limit = StrCat("1 to ", most, " walks of ", spec.walk_length,
-                       " steps, ", kMaxWalkSteps, " steps in all")});
-}
-
-// Refuses metapaths of which `field` cannot make sense.
-absl::Status CheckOneRelation(const Schema& schema, const ResolvedJob& job,
-                              std::string_view field, std::string_view value) {
-  const Relation& only = schema.relations[job.metapath[0]];
-  if (job.metapath.size() == 1 && only.src == only.dst) {
-    return absl::OkStatus();
-  }
-  return InvalidField({.field = std::string(field),
-                       .value = std::string(value),
-                       .limit = "walks over one relation, which joins a node "
-                                "type with itself"});
-}
-
-absl::Status ResolveWalkSteps(const Schema& schema, ResolvedJob& job) {
-  const JobSpec& spec = job.spec;
-  // The steps are what hops are to other methods.
-  if (spec.walk_length > kMaxHops) {
-    return InvalidField(
-        {.problem = Problem::kOutOfRange,
-         .field = "walk_length",
-         .value = StrCat(spec.walk_length),
-         .limit = StrCat("1 to ", kMaxHops, ", for walks that are the batch")});
-  }
-  if (IsBiased(spec)) {
-    const bool p = spec.walk_p != 1;
-    MILLRACE_RETURN_IF_ERROR(
-        CheckOneRelation(schema, job, p ? "walk_p" : "walk_q",
-                         StrCat(p ? spec.walk_p : spec.walk_q)));
-  }
-  job.hops = spec.walk_length;
-  job.fanouts.assign(schema.relations.size(), Fanouts(job.hops, 0));
-  return absl::OkStatus();
-}
-
-// After the fanouts: walks have none, PPR those of its one relation.
-absl::Status ResolveWalks(const Schema& schema, ResolvedJob& job) {
-  const JobSpec& spec = job.spec;
-  const bool walk = spec.method == SampleMethod::kWalk;
-  if (!walk && spec.method != SampleMethod::kPpr) return absl::OkStatus();
-  MILLRACE_RETURN_IF_ERROR(CheckWalkCount(spec));
-  MILLRACE_RETURN_IF_ERROR(ResolveMetapath(schema, job));
-  if (walk) return ResolveWalkSteps(schema, job);
-  MILLRACE_RETURN_IF_ERROR(CheckOneRelation(schema, job, "method", "ppr"));
-  for (size_t r = 0; r < job.fanouts.size(); ++r) {
-    if (static_cast<RelationIndex>(r) == job.metapath[0]) continue;
-    job.fanouts[r].assign(job.hops, 0);
-  }
-  return absl::OkStatus();
 }
 
 absl::Status CheckNegatives(const Schema& schema, const ResolvedJob& job) {
@@ -306,7 +204,8 @@ absl::Status ResolveSeedRelation(const Schema& schema, ResolvedJob& job) {
   return absl::OkStatus();
 }
 
-// Graph seeds: the nodes of the graphs, then the edges among them.
+// The first hop of graph seeds finds the nodes of the graphs, the second one
+// the edges among them.
 absl::Status ResolveGraphs(const Schema& schema, ResolvedJob& job) {
   const JobSpec& spec = job.spec;
   MILLRACE_ASSIGN_OR_RETURN(
@@ -328,13 +227,13 @@ absl::Status ResolveGraphs(const Schema& schema, ResolvedJob& job) {
                        schema.node_types[job.seed_type].name)});
 }
 
-// The split must be one of a type to which an edge that is read leads: the job
-// would sample the whole graph otherwise.
+// Checks that the split is one of a type to which an edge that is read leads:
+// otherwise the job would sample the whole graph.
 absl::Status CheckTrainGraph(const Manifest& manifest, const ResolvedJob& job) {
   const JobSpec& spec = job.spec;
   if (spec.train_graph.empty()) return absl::OkStatus();
   std::set<std::string> names;
-  std::vector<std::string> types;  // that have the split
+  std::vector<std::string> types;  // names of those that have the split
   const std::vector<RelationIndex> read = ReadRelations(manifest.schema, job);
   bool reached = read.empty();  // then nothing is sampled at all
   for (const SplitInfo& split : manifest.splits) {
@@ -412,13 +311,6 @@ absl::StatusOr<ResolvedJob> ResolveJob(const JobSpec& spec,
   MILLRACE_RETURN_IF_ERROR(CheckTrainGraph(manifest, job));
   if (spec.temporal != TemporalStrategy::kNone) job.spec.disjoint = true;
   return job;
-}
-
-bool NeedsSeedTimes(const ResolvedJob& job, const Schema& schema,
-                    const ExplicitSeeds& seeds) {
-  return job.spec.temporal != TemporalStrategy::kNone &&
-         job.spec.seed_kind != SeedKind::kEdge && seeds.times.empty() &&
-         schema.node_types[job.seed_type].has_time;
 }
 
 absl::Status CheckColumns(const Columns& columns, const Schema& schema) {

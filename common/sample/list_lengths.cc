@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/load/list_lengths.h"
+#include "common/sample/list_lengths.h"
 
 #include <algorithm>
 

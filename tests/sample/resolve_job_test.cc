@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/sample/job.h"
+#include "common/sample/resolve_job.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ JobSpec Good() {
   return spec;
 }
 
-TEST(JobTest, UnnamedRelationsTakeTheCommonFanouts) {
+TEST(ResolveJobTest, UnnamedRelationsTakeTheCommonFanouts) {
   JobSpec spec = Good();
   spec.relation_fanouts["item__rev_buys__user"] = {0, 5};
   const auto job = ResolveJob(spec, TwoTypes());
@@ -41,7 +41,7 @@ TEST(JobTest, UnnamedRelationsTakeTheCommonFanouts) {
   EXPECT_THAT(job->fanouts, ElementsAre(ElementsAre(3, 2), ElementsAre(0, 5)));
 }
 
-TEST(JobTest, RelationsWithoutFanoutsAreNotSampled) {
+TEST(ResolveJobTest, RelationsWithoutFanoutsAreNotSampled) {
   JobSpec spec = Good();
   spec.fanouts.clear();
   spec.relation_fanouts["user__buys__item"] = {4, -1};
@@ -50,13 +50,13 @@ TEST(JobTest, RelationsWithoutFanoutsAreNotSampled) {
   EXPECT_THAT(job->fanouts, ElementsAre(ElementsAre(4, -1), ElementsAre(0, 0)));
 }
 
-TEST(JobTest, TheLargestFanoutIsOne) {
+TEST(ResolveJobTest, TheLargestFanoutIsOne) {
   JobSpec spec = Good();
   spec.fanouts = {kMaxFanout, 2};
   EXPECT_TRUE(ResolveJob(spec, TwoTypes()).ok());
 }
 
-TEST(JobTest, TheMostHopsAreSome) {
+TEST(ResolveJobTest, TheMostHopsAreSome) {
   JobSpec spec = Good();
   spec.fanouts.assign(255, 1);
   const auto job = ResolveJob(spec, TwoTypes());
@@ -64,7 +64,7 @@ TEST(JobTest, TheMostHopsAreSome) {
   EXPECT_EQ(job->hops, 255);
 }
 
-TEST(JobTest, BatchesMayBeAsSmallAndAsLargeAsTheMessageSays) {
+TEST(ResolveJobTest, BatchesMayBeAsSmallAndAsLargeAsTheMessageSays) {
   JobSpec spec = Good();
   for (const int64_t size : {int64_t{1}, int64_t{1} << 30}) {
     spec.batch_size = size;
@@ -74,7 +74,7 @@ TEST(JobTest, BatchesMayBeAsSmallAndAsLargeAsTheMessageSays) {
   EXPECT_FALSE(ResolveJob(spec, TwoTypes()).ok());
 }
 
-TEST(JobTest, NoHopsMeansSeedsAlone) {
+TEST(ResolveJobTest, NoHopsMeansSeedsAlone) {
   JobSpec spec = Good();
   spec.fanouts.clear();
   const auto job = ResolveJob(spec, TwoTypes());
