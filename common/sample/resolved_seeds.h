@@ -11,7 +11,7 @@ namespace millrace {
 // Nodes by id and by original id.
 struct ResolvedNodes {
   std::vector<uint64_t> ids;
-  std::vector<int64_t> original_ids;  // as ids
+  std::vector<int64_t> original_ids;  // parallel to ids
 
   size_t size() const { return ids.size(); }
   void Add(uint64_t id, int64_t original_id) {
@@ -21,14 +21,15 @@ struct ResolvedNodes {
 };
 
 // The seeds of one batch, in order, as the sampler takes them.
-struct ResolvedSeeds : ResolvedNodes {  // of edge seeds: the sources
-  // As ids, or empty: not known, or not a temporal job and no edge seeds.
+struct ResolvedSeeds : ResolvedNodes {  // for edge seeds, the sources
+  // Parallel to ids. Empty if the times are not known, or if the job is not
+  // temporal and the seeds are not edges.
   std::vector<int64_t> times;
 
   // Edge seeds only.
   ResolvedNodes dst;
   Array label;                      // [n], or absent
-  std::vector<int32_t> edge_types;  // or empty
+  std::vector<int32_t> edge_types;  // may be empty
   ResolvedNodes negative_src;       // NegativeMode::kBinary
   ResolvedNodes negative_dst;       // given or drawn
   // Drawn negatives that are edges after all redraws.
