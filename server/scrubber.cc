@@ -49,8 +49,8 @@ void Scrubber::Run() {
                    absl::FormatDuration(absl::Trunc(SteadyNow() - start,
                                                     absl::Milliseconds(100))),
                    failures_ == 0
-                       ? "all files are sound"
-                       : StrCat("files that are not sound: ", failures_));
+                       ? "all files are intact"
+                       : StrCat("damaged or unreadable files: ", failures_));
     }
     failures_before = failures_;
     if (!WaitUntil(start + kLeastRound)) return;
@@ -87,7 +87,7 @@ void Scrubber::NoteOnDisk(const FileInfo& file, const absl::Status& error,
     damage_.Note(file.path, error);
   } else if (reported_.insert(file.path).second) {
     spdlog::error(
-        "scrub: {}; the server goes on with what it loaded into memory, but a "
+        "scrub: {}; the server continues with the copy in memory, but a "
         "restart would read the file: restore it from a copy",
         FirstLine(error));
   }

@@ -41,8 +41,8 @@ class Scrubber {
   // The following return false if Stop() was called meanwhile.
   bool ReadAll();
   bool ReadFile(const Store& store, const FileInfo& file);  // reports damage
-  // Reports a file that cannot be read or does not match. `loaded`: the file is
-  // no longer needed, since the copy in memory is sound.
+  // Reports a file that cannot be read or does not match. `loaded` means that
+  // the file is no longer needed, since the copy in memory is intact.
   void NoteOnDisk(const FileInfo& file, const absl::Status& error, bool loaded);
   // After `bytes` have been read, waits until more may be read.
   bool Pace(size_t bytes);
@@ -55,8 +55,8 @@ class Scrubber {
   // Used only by thread_.
   SteadyTime next_piece_;
   int failures_ = 0;  // bad or unreadable files in this round
-  std::set<std::string>
-      reported_;  // damaged files whose loaded copies are sound
+  // Damaged files whose loaded copies are intact.
+  std::set<std::string> reported_;
 
   std::atomic<uint64_t> bytes_ = 0;
   Mutex mutex_;

@@ -20,9 +20,8 @@ namespace millrace {
 class SamplerServer {
  public:
   // Returns a server that already accepts calls. Does not wait for its peers.
-  // INVALID_ARGUMENT: a bad option (the message starts with its name). Errors
-  // of TlsFiles::Open.
-  // UNAVAILABLE: cannot listen.
+  // INVALID_ARGUMENT: a bad option (the message starts with its name).
+  // UNAVAILABLE: cannot listen. Also the errors of TlsFiles::Open().
   static absl::StatusOr<std::unique_ptr<SamplerServer>> Start(
       std::shared_ptr<const Store> store, ServerOptions options);
   // Calls Stop().

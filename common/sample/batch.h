@@ -14,15 +14,16 @@ namespace millrace {
 // Nodes of one type. Local ids are 0 .. count()-1, in the order of
 // docs/determinism.md section 5; arrays are indexed by local id.
 struct NodeBlock {
-  // [hops + 2]: the nodes first seen at hop h - 1 (seeds: h = 0) are
-  // hop_offsets[h] .. hop_offsets[h + 1] - 1; the last entry is count().
+  // [hops + 2]. The nodes first seen at hop h - 1 (h = 0 for seeds) have local
+  // ids hop_offsets[h] to hop_offsets[h + 1] - 1. The last entry is count().
   std::vector<uint32_t> hop_offsets;
-  Array id;           // [n] uint32, or uint64 for 2^32 nodes and more
+  Array id;           // [n] uint32, or uint64 for 2^32 or more nodes
   Array tree;         // [n] uint32: position of the seed; disjoint jobs only
-  Array original_id;  // [n] int64, if asked for
-  Array degree;       // [n] uint32, if asked for
-  Array feature;      // [n, d], if asked for and the type has features
-  // [n], or for LabelRows::kSeeds only the first rows; if the type has labels.
+  Array original_id;  // [n] int64, if requested
+  Array degree;       // [n] uint32, if requested
+  Array feature;      // [n, d], if requested and the type has features
+  // The first rows (LabelRows::kSeeds) or all; absent if the type has no labels
+  // or they are not requested.
   Array label;
 
   uint32_t count() const {
@@ -30,49 +31,51 @@ struct NodeBlock {
   }
 };
 
-// Edges of one relation as one CSR over the nodes that were expanded: those
-// of the list's type (destination for kIn, source for kOut) with local ids
-// below hop_offsets[hops], or all of them (EdgesOfAllNodes). Edges of hop h are
-// those of the nodes first seen at hop h - 1, except for the methods of
-// EdgesOfAllNodes: see PlacesOfEdges.
+// The edges of one relation, as one CSR over the expanded nodes. These are of
+// the type whose nodes own the lists (the destination for kIn, the source for
+// kOut) and have local ids below hop_offsets[hops]; for the methods of
+// EdgesOfAllNodes(), they are all nodes of the type. The edges of hop h belong
+// to the nodes first seen at hop h - 1, except for those methods; see
+// PlacesOfEdges().
 struct EdgeBlock {
   Array indptr;    // [expanded + 1] uint32
   Array neighbor;  // [e] uint32: local id of the neighbour, in pick order
-  Array edge_id;   // [e] int64, if asked for; -1 with SampleMethod::kPpr
-  Array hop;       // [e] uint8: the step; SampleMethod::kWalk only
+  Array edge_id;   // [e] int64, if requested; -1 for SampleMethod::kPpr
+  Array hop;       // [e] uint8: step of the walk; SampleMethod::kWalk only
   Array visits;    // [e] uint32; SampleMethod::kPpr only
-  Array feature;   // [e, d], if asked for
-  // [e] uint64, if features are asked for: where the edge's feature is among
-  // those of the partition that owns its destination.
+  Array feature;   // [e, d], if requested
+  // [e] uint64: row of the edge's features in the partition that owns its
+  // destination; only with edge features.
   Array feature_row;
 
   int64_t edge_count() const { return neighbor.rows(); }
 };
 
-// What Batch does not have of edge seeds: Batch::seed has their sources. All
-// original ids are int64 and all local ids uint32. Arrays are absent where the
-// seeds do not have them.
+// The seeds of an edge job except the sources, which are in Batch::seed.
+// Original ids are int64, local ids uint32. Columns that the seeds do not have
+// are absent.
 struct EdgeSeedBlock {
   RelationIndex relation = 0;
   Array dst;        // [n] original ids
   Array label;      // [n], as stored
   Array edge_type;  // [n] int32
-  // Original ids of destinations to which the sources have no edges: given or
-  // NegativeMode::kTriplet [n * k], kShared [k], kBinary [pairs]. Only the last
-  // have sources of their own, `negative_src`.
+  // Destinations of the negatives: given ones or NegativeMode::kTriplet
+  // [n * k], kShared [k], or kBinary [pairs], whose sources are in
+  // `negative_src`.
   Array negative_src;
   Array negative_dst;
   Array dst_local;
   Array negative_src_local;
   Array negative_local;  // local ids of negative_dst
-  // [1] uint32: how many drawn negatives are edges all the same. Absent if none
-  // were drawn.
+  // [1] uint32: number of drawn negatives that are edges nevertheless; absent
+  // if none were drawn.
   Array false_negatives;
 };
 
-// Value type; copies share the arrays. batch_arrays.h describes them.
+// A value type; copies share the arrays. batch_arrays.h describes them.
 struct Batch {
-  // What is known of a batch before it is sampled. Without arrays or blocks.
+  // Returns a batch with the fields that are known before it is sampled,
+  // without arrays or blocks.
   static Batch For(const ResolvedJob& job, uint32_t epoch, uint32_t index);
 
   uint32_t epoch = 0;
@@ -94,12 +97,12 @@ struct Batch {
   std::vector<EdgeBlock> edges;  // per relation
 
   int64_t seed_count() const { return seed.rows(); }
-  // Bytes of all arrays.
+  // Total size of all arrays, in bytes.
   size_t total_bytes() const;
 };
 
-// The hop of each edge of `relation` and the local id of the node whose list
-// it is from.
+// For each edge of `relation`, its hop and the local id of the node that owns
+// its list.
 struct EdgePlaces {
   std::vector<uint8_t> hop;
   std::vector<uint32_t> owner;

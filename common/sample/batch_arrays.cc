@@ -21,8 +21,8 @@ bool SeedsAreEdges(const Content& content) {
   return content.job.spec.seed_kind == SeedKind::kEdge;
 }
 
-// The split of edge seeds. Null for seeds of other kinds, for explicit seeds,
-// and where there is no such split: then there is no such batch either.
+// The split that edge seeds come from. Null for other kinds of seeds, for
+// explicit seeds, and if there is no such split (then there is no such batch).
 const EdgeSplitInfo* EdgeSplitOf(const Content& content) {
   if (!SeedsAreEdges(content) || content.explicit_seeds) return nullptr;
   const absl::StatusOr<size_t> index = content.manifest.FindEdgeSplit(
@@ -91,7 +91,8 @@ bool WantsOriginalIds(const Content& content) {
 }
 bool WantsDegrees(const Content& content) { return content.columns.degrees; }
 
-// Rules of rows. One number where the stream has the array:
+// The functions for BatchArray::row. A single number per row, if the stream has
+// the array:
 template <DType dtype, bool (*wanted)(const Content&) = Always>
 ColumnSpec Number(const Content& content, int) {
   return {wanted(content) ? dtype : DType::kNone, {}};
@@ -137,7 +138,7 @@ NodeColumn Fixed(Direction) {
   return column;
 }
 
-// Columns as in BatchArray; rows in the order of streams.
+// The columns are the fields of BatchArray; the rows are in stream order.
 constexpr BatchArray kArrays[] = {
     {Kind::kSeed, "SEED", ArrayGroup::kSeeds, &Batch::seed, Length::kSeeds,
      Number<DType::kInt64, SendsSeeds>, Digest::kAlways},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arrays of a batch, each described once. The layout of streams and its
-// checks, where rows come from, sizes, names, digests and JSON follow from these
-// descriptions, so that a new array is one member of Batch or its blocks, one
+// The arrays of a batch, each described once. Stream layouts and their checks,
+// where rows come from, sizes, names, digests and JSON are derived from these
+// descriptions, so adding an array takes one member of Batch or its blocks, one
 // ArrayKind and one description.
 #pragma once
 
@@ -26,19 +26,19 @@ namespace millrace {
 // those of the next. Topology and ids come first, since the receiver needs
 // them to place the rows of the columns.
 enum class ArrayGroup : uint8_t {
-  kSeeds,         // one of each in a batch
-  kNodes,         // one of each for a node type
-  kEdges,         // one of each for a relation
-  kNodeColumns,   // for a node type
-  kNodeFeatures,  // for a node type
-  kEdgeFeatures,  // for a relation
+  kSeeds,         // one of each per batch
+  kNodes,         // one of each per node type
+  kEdges,         // one of each per relation
+  kNodeColumns,   // per node type
+  kNodeFeatures,  // per node type
+  kEdgeFeatures,  // per relation
 };
 
 // How many rows an array has.
 enum class ArrayLength : uint8_t {
   kOne,
   kSeeds,
-  kWalks,  // JobSpec::walks for each seed
+  kWalks,  // JobSpec::walks per seed
   kNegatives,
   kHopOffsets,  // hops + 2
   kNodes,
@@ -46,28 +46,28 @@ enum class ArrayLength : uint8_t {
   kEdges,
   // Columns: a stream has only the rows that its partition owns.
   kOwnedNodes,
-  kLabelledNodes,  // owned nodes whose labels are asked for
+  kLabelledNodes,  // owned nodes whose labels are requested
   kUncachedNodes,  // owned nodes that the client has not cached
   kOwnedEdges,
 };
 
 // How the digest of a batch depends on an array; docs/determinism.md section 7.
 enum class DigestRule : uint8_t {
-  kNone,       // not at all
-  kByHand,     // by code in digest.cc, as on all columns
-  kAlways,     // on its values, or on its absence
-  kEdgeSeeds,  // as kAlways, but only if the seeds are edges
-  kIfPresent,  // on its values; absence leaves no trace
+  kNone,       // does not depend on it
+  kByHand,     // hashed by code in digest.cc, like all columns
+  kAlways,     // its values or its absence are hashed
+  kEdgeSeeds,  // like kAlways, but only if the seeds are edges
+  kIfPresent,  // its values are hashed; if absent, nothing is
 };
 
-// What decides which arrays the stream of a batch carries. All must outlive
-// it.
+// Determines which arrays the stream of a batch carries. Everything that it
+// refers to must outlive it.
 struct StreamContent {
   const Manifest& manifest;
   const ResolvedJob& job;
   const Columns& columns;
-  // Whether the client knows the seeds and all their columns, which are then
-  // not sent.
+  // The client already has the seeds with all their columns, so they are not
+  // sent.
   bool explicit_seeds = false;
   // Whether the seeds are explicit edge seeds that come with negatives.
   bool given_negatives = false;
@@ -84,13 +84,12 @@ struct BatchArray {
   ArrayGroup group = ArrayGroup::kSeeds;
   ArrayMember member;
   ArrayLength length = ArrayLength::kOne;
-  // Dtype of an element and shape of one row, as a stream carries them; absent
-  // where the stream does not carry the array. `index` is a node type or
-  // relation.
+  // Returns the dtype and the shape of one row in the stream; absent if the
+  // stream does not carry the array. `index` is the node type or relation.
   ColumnSpec (*row)(const StreamContent& content, int index) = nullptr;
   DigestRule digest = DigestRule::kNone;
-  // Its key in the JSON of a batch; empty if it is left out, or written by
-  // hand.
+  // Key in the JSON of a batch. If empty, the array is left out or written by
+  // separate code.
   std::string_view json = {};
   // The column of nodes that has its rows, in batches of a direction. Null for
   // all arrays that are not columns of nodes.
@@ -101,21 +100,22 @@ struct BatchArray {
   bool is_column() const { return length >= ArrayLength::kOwnedNodes; }
 
   // The array of a batch; absent if the batch lacks it. Shares memory; hop
-  // offsets are borrowed from the batch. `index` is a node type or relation, or
-  // 0 where the group has neither.
+  // offsets are borrowed from the batch. `index` is the node type or relation,
+  // or 0 if the group has neither.
   Array Get(const Batch& batch, int index) const;
-  // Puts an array into a batch whose blocks are there.
+  // Stores an array in a batch whose blocks already exist.
   void Set(Batch& batch, int index, Array array) const;
 };
 
-// All arrays, in the order of streams.
+// All arrays, in stream order.
 std::span<const BatchArray> BatchArrays();
 std::span<const BatchArray> ArraysOf(ArrayGroup group);
 
-// The description of a kind that batches have: not kUnknown and not kRows.
+// The description of a kind that occurs in batches, so neither kUnknown nor
+// kRows.
 const BatchArray& Describe(ArrayKind kind);
 
-// How often a batch has each array of a group.
+// How many times a batch has each array of a group.
 int CountOf(ArrayGroup group, size_t node_types, size_t relations);
 
 }  // namespace millrace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one seam between who makes batches and who uses them: in this process
-// (LocalBatchSource), a fleet (client/), later a GPU.
+// The interface between the makers of batches and their users. Implementations
+// sample in this process (LocalBatchSource) or ask a fleet (client/).
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ namespace millrace {
 struct BatchRequest {
   uint32_t epoch = 0;
   uint32_t batch = 0;
-  // Without it the seeds are those of the job's split at (epoch, batch).
+  // If not set, the seeds come from the job's split, at (epoch, batch).
   std::optional<ExplicitSeeds> explicit_seeds = {};
   Columns columns = {};
 };
@@ -33,7 +33,7 @@ enum class NodeColumn : uint8_t {
   kLabel = 1,
   kOriginalId = 2,
   kInDegree = 3,   // length of the node's in-lists, summed over relations
-  kOutDegree = 4,  // the same of its out-lists
+  kOutDegree = 4,  // the same for its out-lists
   kTime = 5,
 };
 
@@ -42,28 +42,35 @@ class BatchSource {
  public:
   using BatchCallback = std::function<void(absl::StatusOr<Batch>)>;
 
-  // Pending fetches are ended with CANCELLED before this returns.
+  // Ends pending fetches with CANCELLED before it returns.
   virtual ~BatchSource() = default;
 
   // The graph that is served: schema, books, splits, versions, fingerprint.
   // (`files` is empty for a fleet.)
   virtual const Manifest& manifest() const = 0;
 
-  // Makes one batch; `done` runs exactly once, on a thread of the source, or
-  // on the caller's before Fetch returns if it fails at once. It must neither
-  // block nor end the source. `job` must outlive the call of `done`.
-  // Errors reach `done`: INVALID_ARGUMENT (seeds out of range), OUT_OF_RANGE
-  // (no such batch), NOT_FOUND (no such split), UNAVAILABLE naming the
-  // partition once partition_wait is over, DATA_LOSS, FAILED_PRECONDITION.
+  // Makes one batch and passes it to `done`, which is called exactly once: on a
+  // thread of the source or, if Fetch() fails immediately, on the caller's
+  // thread before it returns. `done` must not block and must not destroy the
+  // source. `job` must outlive the call to `done`.
+  // Errors are passed to `done`. INVALID_ARGUMENT: seeds out of range.
+  // OUT_OF_RANGE: no such batch, or one that is too large. NOT_FOUND: no such
+  // split. UNAVAILABLE: no server for a partition, which the message names,
+  // within partition_wait. DATA_LOSS: damaged files. FAILED_PRECONDITION: the
+  // graph does not have a column or list that the job needs, or a server has
+  // another store or split. RESOURCE_EXHAUSTED: too little memory, or too many
+  // pending fetches.
   virtual void Fetch(const ResolvedJob& job, BatchRequest request,
                      BatchCallback done) = 0;
 
-  // Rows of a column for ids of one type, in their order; blocks.
+  // Returns the rows of a column for ids of one type, in the same order.
+  // Blocks.
   virtual absl::StatusOr<Array> Gather(TypeIndex type, NodeColumn column,
                                        std::span<const uint64_t> ids) = 0;
 
-  // The ids of original ids, in their order; blocks.
-  // INVALID_ARGUMENT: an original id out of range (names position and value).
+  // Returns the ids for these original ids, in the same order. Blocks.
+  // INVALID_ARGUMENT: an original id is out of range; the message names its
+  // position and value.
   virtual absl::StatusOr<std::vector<uint64_t>> Resolve(
       TypeIndex type, std::span<const int64_t> original_ids) = 0;
 };

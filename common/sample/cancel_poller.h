@@ -12,7 +12,7 @@
 namespace millrace {
 
 // Polls for cancellation about every 2^20 entries of a long piece of work.
-// Threads: one.
+// Not thread-safe.
 class CancelPoller {
  public:
   // For work that cannot be cancelled.
@@ -21,7 +21,8 @@ class CancelPoller {
   explicit CancelPoller(std::function<absl::Status()> check)
       : check_(std::move(check)) {}
 
-  // After `entries` more: fewer than kEntries, unless they cannot be divided.
+  // Counts `entries` more, and calls the check if it is due. Must not be called
+  // with more than kEntries unless that work cannot be divided.
   absl::Status Count(size_t entries) {
     done_ += entries;
     if (done_ < kEntries) return absl::OkStatus();

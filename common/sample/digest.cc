@@ -66,7 +66,7 @@ class Hasher {
   std::unique_ptr<EVP_MD_CTX, Free> context_;
 };
 
-// The arrays of a group that `rule` is for.
+// Hashes the arrays of a group that have this rule.
 void HashArrays(const Batch& batch, ArrayGroup group, int index,
                 DigestRule rule, Hasher& hasher) {
   for (const BatchArray& array : ArraysOf(group)) {

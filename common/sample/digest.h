@@ -18,7 +18,7 @@ using Sha256 = std::array<uint8_t, 32>;
 // (where the graph has them): see DigestColumns.
 Sha256 DigestBatch(const Batch& batch, const Schema& schema);
 
-// What to ask for when a digest will be taken.
+// Returns the columns that a batch needs for DigestBatch().
 Columns DigestColumns(bool features, bool edge_features);
 
 std::string Hex(const Sha256& hash);

@@ -41,7 +41,7 @@ void ExcludeAll(const ResolvedJob& job, const Relation& relation, bool reversed,
   }
 }
 
-// Excludes the seeds' edges in the other direction, wherever they stand.
+// Excludes the reverses of the seeds' edges, in every relation that has them.
 void ExcludeReverses(const ResolvedJob& job, const Schema& schema,
                      const ResolvedSeeds& seeds,
                      std::map<RelationIndex, ExcludedEdges>& excluded) {

@@ -9,16 +9,17 @@
 
 namespace millrace {
 
-// Seeds that somebody names one by one, in order. All columns that are not
-// empty have the same length.
+// Seeds that the user lists one by one, in order. All non-empty columns have
+// the same length, except for `negatives`.
 struct ExplicitSeeds {
-  std::vector<int64_t> ids = {};  // original ids, or those of edges' sources
-  // For temporal jobs. If empty, the seeds have the times that the graph has.
+  // Original ids; for edge seeds, of the sources.
+  std::vector<int64_t> ids = {};
+  // Times for temporal jobs. If empty, the seeds' own times.
   std::vector<int64_t> times = {};
 
   // For edge seeds only.
   std::vector<int64_t> dst = {};         // original ids of destinations
-  std::vector<int32_t> edge_types = {};  // [n], or empty
+  std::vector<int32_t> edge_types = {};  // may be empty
   Array labels = {};                     // [n], or absent
   std::vector<int64_t> negatives = {};   // [n * k] destinations, or empty
 

@@ -55,8 +55,8 @@ absl::Status CheckRow(const Store& store, TypeIndex type, uint64_t id) {
              " is out of range; the type has ", count, " nodes"));
 }
 
-// Walks ids with their partition and row; prefetches `row_bytes` of rows to
-// come, whose address `address(partition, row)` gives.
+// Calls copy(partition, row, position) for each of the ids, and
+// address(partition, row) for those a few positions ahead, to prefetch the row.
 template <typename AddressFn, typename CopyFn>
 absl::Status ForEachRow(const Store& store, TypeIndex type,
                         std::span<const uint64_t> ids, AddressFn address,
@@ -141,7 +141,7 @@ std::span<const uint64_t> WideIds(const Array& ids,
   return buffer;
 }
 
-// Returns the rows of `column` for `ids`; absent if the graph lacks the column.
+// Returns the rows of `column` for `ids`; absent if the graph does not have it.
 absl::StatusOr<Array> GatherArray(const Store& store, TypeIndex type,
                                   NodeColumn column,
                                   std::span<const uint64_t> ids) {
@@ -253,7 +253,7 @@ absl::Status GatherEdgeRows(const Store& store, RelationIndex relation,
 
 namespace {
 
-// The features of a relation's edges, from all their owners.
+// Gathers the features of a relation's edges from all their owners.
 absl::Status GatherEdgeFeatures(const Store& store, RelationIndex index,
                                 const Batch& batch, EdgeBlock& block) {
   const Relation& relation = store.schema().relations[index];

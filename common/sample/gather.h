@@ -15,13 +15,13 @@
 
 namespace millrace {
 
-// Dtype and shape of one row of `column`; absent if the graph lacks it.
+// The dtype and row shape of `column`; absent if the graph does not have it.
 ColumnSpec ColumnOf(const Schema& schema, TypeIndex type, NodeColumn column);
 
-// Features as they cross the wire: as stored, or cast.
+// The dtype and row shape of features on the wire, as stored or cast.
 ColumnSpec WireFeature(const Schema& schema, TypeIndex type, DType cast);
 
-// Which rows of labels a batch carries: those of the distinct seeds, or all.
+// Whether a batch carries labels of a type: of the distinct seeds, or of all.
 inline bool WantsLabels(const Columns& columns, bool is_seed_type) {
   return columns.labels == LabelRows::kAll ||
          (columns.labels == LabelRows::kSeeds && is_seed_type);
@@ -42,30 +42,34 @@ inline NodeColumn DegreeColumn(Direction direction) {
                                      : NodeColumn::kOutDegree;
 }
 
-// Copies the rows of `ids`, whose owners must be mapped, to `out`, densely and
-// in order. `out` holds ids.size() * ColumnOf(..).row_bytes() bytes.
-// DATA_LOSS: a file is shorter than its ids. FAILED_PRECONDITION: an owner is
-// not mapped, or there is no such column (names the type).
+// Copies the rows of `ids`, which must all be owned by mapped partitions, to
+// `out`, contiguously and in order. `out` must have room for
+// ids.size() * ColumnOf(...).row_bytes() bytes.
+// INVALID_ARGUMENT: an id is out of range. FAILED_PRECONDITION: an owner is not
+// mapped, or there is no such column (the message names the type).
 absl::Status GatherRows(const Store& store, TypeIndex type, NodeColumn column,
                         std::span<const uint64_t> ids, std::byte* out);
 
-// Returns for each edge the partition that owns its destination, and with it
-// the edge's feature.
+// For each edge, the partition that owns its destination and therefore its
+// features.
 std::vector<uint32_t> FeatureOwners(const Batch& batch,
                                     const Relation& relation,
                                     const EdgeBlock& block,
                                     const PartitionBook& destinations);
 
-// Copies rows of a partition's edge features to `out`, densely, in order.
-// DATA_LOSS: a row is beyond the file, as damaged lists may have it. Other
-// errors as GatherRows.
+// Copies rows of a partition's edge features to `out`, contiguously and in
+// order.
+// DATA_LOSS: a row is beyond the end of the file, which damaged lists can
+// cause. FAILED_PRECONDITION: the partition is not mapped, or the edges have no
+// features.
 absl::Status GatherEdgeRows(const Store& store, RelationIndex relation,
                             int part, std::span<const uint64_t> rows,
                             std::byte* out);
 
-// Fills the columns of a batch of `job` whose topology is done. All partitions
-// must be mapped. Errors as GatherRows. RESOURCE_EXHAUSTED: the columns would
-// not fit into the memory of this machine.
+// Fills the columns of a batch of `job` whose topology is complete. All
+// partitions must be mapped.
+// RESOURCE_EXHAUSTED: the columns would not fit into the memory of this
+// machine.
 absl::Status GatherColumns(const Store& store, const ResolvedJob& job,
                            const Columns& columns, Batch& batch);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job as a value: everything but (epoch, batch) that names a batch, and what
-// of the batch is wanted. resolve_job.h checks it against a graph.
+// A job as a value: everything except (epoch, batch) that identifies a batch,
+// and the columns that are requested. resolve_job.h checks it against a graph.
 #pragma once
 
 #include <cstdint>
@@ -33,42 +33,40 @@ inline constexpr int32_t kAllNeighbors = -1;
 inline constexpr int32_t kMaxFanout = 1 << 20;
 inline constexpr int kMaxHops = 255;
 inline constexpr int kMaxWalkLength = 256;
-// Limit of the steps of all walks from one node.
+// Limit on the steps of all walks from one node.
 inline constexpr int64_t kMaxWalkSteps = int64_t{1} << 20;
 
-// How pairs that are not edges are chosen, for training on edges;
-// docs/determinism.md section 6.
+// How negatives are chosen: pairs that are not edges, for training on edges.
+// See docs/determinism.md, section 6.
 enum class NegativeMode : uint8_t {
   kNone = 0,
-  kBinary = 1,   // amount pairs for each seed, both ends drawn
-  kTriplet = 2,  // amount destinations for each seed
-  kShared = 3,   // amount destinations for the batch
-  kInBatch = 4,  // the other seeds' destinations; nothing is drawn
+  kBinary = 1,   // `amount` pairs per seed, both ends drawn
+  kTriplet = 2,  // `amount` destinations per seed
+  kShared = 3,   // `amount` destinations for the batch
+  kInBatch = 4,  // none are drawn; uses the other seeds' destinations
 };
 struct Negatives {
   NegativeMode mode = NegativeMode::kNone;
-  double amount = 1;  // a whole number, except for kBinary
+  double amount = 1;  // an integer, except for kBinary
 
   friend bool operator==(const Negatives&, const Negatives&) = default;
 };
-// How often a negative that is an edge is drawn again.
+// Maximum number of redraws of a negative that is an edge.
 inline constexpr int kMaxRedraws = 20;
 
-// Which edges a batch must not have: those of its seeds, or their reverses
-// too.
+// Which edges a batch must not contain: those of its seeds, or also their
+// reverses.
 enum class ExcludeSeedEdges : uint8_t { kNone = 0, kSelf = 1, kReverse = 2 };
 
-// The sampling spec plus seed, as a user gives it and as every request
-// carries it. Defaults are those of the command line.
+// The sampling parameters and the seed, as the user gives them and as every
+// request carries them. The defaults are those of the command line.
 struct JobSpec {
   uint64_t seed = 1;
   SeedKind seed_kind = SeedKind::kNode;
-  // Node type, or for edge seeds a relation (SRC__REL__DST). Empty if the graph
-  // has only one.
+  // Node type, or SRC__REL__DST for edge seeds. If empty, the only one.
   std::string seed_type;
-  std::string split = "train";  // empty if all seeds are explicit
-  // For relations that are not among `relation_fanouts`. Empty if they are not
-  // sampled.
+  std::string split = "train";  // if empty, only explicit seeds
+  // For relations that are not named below; empty if they are not sampled.
   Fanouts fanouts;
   std::map<std::string, Fanouts> relation_fanouts;  // by "SRC__REL__DST"
   int64_t batch_size = 1024;                        // in seeds, >= 1
@@ -80,20 +78,20 @@ struct JobSpec {
   Direction direction = Direction::kIn;
   SampleMethod method = SampleMethod::kUniform;
   bool weighted = false;
-  // All but kNone imply `disjoint`.
+  // Any value but kNone implies `disjoint`.
   TemporalStrategy temporal = TemporalStrategy::kNone;
-  // kWalk and kPpr: walks from each node, and their steps.
+  // kWalk and kPpr: number of walks from each node, and of steps in each.
   int walks = 0;
   int walk_length = 0;
-  double restart = 0.15;  // kPpr: chance that a walk ends before a step
+  double restart = 0.15;  // kPpr: probability that a walk ends before a step
   // kWalk: node2vec's p and q (Grover and Leskovec 2016).
   double walk_p = 1;
   double walk_q = 1;
-  // kWalk, kPpr: the relations of the steps, in turn. Empty if the graph has
-  // only one.
+  // kWalk and kPpr: relations of the steps, used in turn. If empty, the only
+  // relation.
   std::vector<std::string> metapath;
-  // Split outside of which no node is a neighbour, where its type has that
-  // split. If empty, all nodes are.
+  // If not empty, the name of a split: of node types that have it, only its
+  // nodes are neighbours.
   std::string train_graph;
   // For edge seeds only.
   Negatives negatives;
@@ -113,33 +111,34 @@ struct Columns {
   // summed over relations: GCN's true degree.
   bool degrees = false;
   LabelRows labels = LabelRows::kSeeds;
-  // Type that features are cast to on the wire (kFloat16, kBFloat16); kNone to
-  // send them as they are stored.
+  // dtype of the features on the wire (kFloat16 or kBFloat16); kNone means as
+  // stored.
   DType feature_dtype = DType::kNone;
 
   friend bool operator==(const Columns&, const Columns&) = default;
 };
 
-// A job checked against a graph, names replaced by numbers. A temporal job is
-// disjoint here, whether that was asked for or not.
+// A job that has been checked against a graph, with names replaced by indices.
+// `disjoint` is always set for a temporal job.
 struct ResolvedJob {
   JobSpec spec;
-  // Type of the seeds, or for edge seeds of their destinations.
+  // Type of the seeds; for edge seeds, the type of the destinations.
   TypeIndex seed_type = 0;
-  RelationIndex seed_relation = -1;  // -1 unless seeds are edges
-  int hops = 0;                      // for kWalk the steps of a walk
-  std::vector<Fanouts> fanouts;      // [relation][hop]; for kWalk all 0
-  // kWalk, kPpr: relations of the steps, in turn.
+  RelationIndex seed_relation = -1;  // for edge seeds; otherwise -1
+  int hops = 0;                      // for kWalk, steps of a walk
+  std::vector<Fanouts> fanouts;      // [relation][hop]; all 0 for kWalk
+  // For kWalk and kPpr: relations of the steps, used in turn.
   std::vector<RelationIndex> metapath;
 };
 
-// Whether negatives of the job are drawn, not given.
+// Whether the job draws negatives, as opposed to being given them.
 inline bool DrawsNegatives(const JobSpec& spec) {
   return spec.negatives.mode != NegativeMode::kNone &&
          spec.negatives.mode != NegativeMode::kInBatch;
 }
 
-// Whether seeds are nodes of this type, or edges with an end of this type.
+// Whether seeds are of this node type; for edge seeds, whether one of their
+// ends is.
 inline bool IsSeedType(const ResolvedJob& job, const Schema& schema,
                        TypeIndex type) {
   return job.seed_type == type ||
@@ -152,13 +151,13 @@ inline bool LabelsSeeds(const ResolvedJob& job, TypeIndex type) {
   return job.spec.seed_kind != SeedKind::kEdge && job.seed_type == type;
 }
 
-// Whether a step of a walk depends on the step before.
+// Whether a step of a walk depends on the previous step.
 inline bool IsBiased(const JobSpec& spec) {
   return spec.walk_p != 1 || spec.walk_q != 1;
 }
 
-// Whether the edges of a batch are those of all its nodes, not only of the
-// expanded ones: methods whose edges do not follow the hops.
+// Whether a batch has the edges of all its nodes and not only of the expanded
+// ones, as with methods whose edges do not follow the hops.
 inline bool EdgesOfAllNodes(SampleMethod method) {
   return method == SampleMethod::kInduced || method == SampleMethod::kWalk;
 }

@@ -9,9 +9,9 @@
 
 namespace millrace {
 
-// Texts of the fields, by option (without "--"). Two training runs with jobs of
-// the same texts get the same batches. Which fields have a text is in the table
-// of options (JobOption::Identity).
+// Returns the fields that must be equal for two training runs to count as the
+// same, as text by option (without "--"). The table of options says which
+// fields these are (JobOption::Identity).
 std::map<std::string_view, std::string> JobIdentity(const JobSpec& spec);
 
 }  // namespace millrace

@@ -56,10 +56,10 @@ constexpr SampleMethod kWalkers[] = {SampleMethod::kWalk, SampleMethod::kPpr};
 constexpr SampleMethod kWalkOnly[] = {SampleMethod::kWalk};
 constexpr SampleMethod kPprOnly[] = {SampleMethod::kPpr};
 
-// Limits of p and q. Two weights of a walk then differ by a factor of at most
-// 10^6, which 32 bits hold with three digits.
-constexpr double kLeastBias = 0.001;
-constexpr double kMostBias = 1000;
+// Limits on p and q, so that their weights differ by a factor of at most 10^6
+// and 32 bits hold them to three digits.
+constexpr double kMinBias = 0.001;
+constexpr double kMaxBias = 1000;
 
 constexpr JobOption kOptions[] = {
     {.name = "seed_kind",
@@ -77,26 +77,25 @@ constexpr JobOption kOptions[] = {
      .option = "type",
      .group = Group::kSeeds,
      .help = "node type of the seeds, or relation of edge seeds; not needed "
-             "where only one has the split",
+             "if only one has the split",
      .value_name = "TYPE",
      .field = &JobSpec::seed_type},
     {.name = "batch_size",
      .option = "batch-size",
      .group = Group::kSeeds,
-     .help = "seeds of one batch",
+     .help = "seeds per batch",
      .field = &JobSpec::batch_size,
-     .least = 1,
-     .most = 1 << 30},
+     .min = 1,
+     .max = 1 << 30},
     {.name = "seed",
      .option = "seed",
      .group = Group::kSeeds,
-     .help = "seed of all random draws",
+     .help = "seed for all random draws",
      .field = &JobSpec::seed},
     {.name = "shuffle",
      .option = "shuffle",
      .group = Group::kSeeds,
-     .help = "permute the seeds anew each epoch, as is the default, or keep "
-             "their order",
+     .help = "shuffle the seeds every epoch (the default), or keep their order",
      .field = &JobSpec::shuffle},
     {.name = "seed_order",
      .option = "seed-order",
@@ -106,7 +105,8 @@ constexpr JobOption kOptions[] = {
     {.name = "drop_last",
      .option = "drop-last",
      .group = Group::kSeeds,
-     .help = "leave out the batch smaller than the rest, and the ragged step",
+     .help = "drop the last batch if it is smaller, and the last step if not "
+             "all ranks have a batch for it",
      .field = &JobSpec::drop_last},
     {.name = "fanouts",
      .option = "fanouts",
@@ -146,8 +146,8 @@ constexpr JobOption kOptions[] = {
     {.name = "temporal",
      .option = "temporal",
      .group = Group::kSampling,
-     .help = "draw among edges and nodes not later than the seed, uniformly or "
-             "the last ones; one tree per seed",
+     .help = "draw only edges and nodes that are not later than the seed, "
+             "uniformly or the latest ones; one tree per seed",
      .field = Words<&JobSpec::temporal>(kTemporal),
      .shows_default = false},
     {.name = "train_graph",
@@ -171,48 +171,49 @@ constexpr JobOption kOptions[] = {
      .help = "walk, ppr: steps of a walk",
      .field = &JobSpec::walk_length,
      .methods = kWalkers,
-     .least = 1,
-     .most = kMaxWalkLength,
+     .min = 1,
+     .max = kMaxWalkLength,
      .identity = Identity::kInMethod},
     {.name = "restart",
      .option = "restart",
      .group = Group::kSampling,
-     .help = "ppr: chance that a walk ends before a step; 0.15 if not given",
+     .help =
+         "ppr: probability that a walk ends before a step; 0.15 if not given",
      .field = &JobSpec::restart,
      .shows_default = false,
      .methods = kPprOnly,
      .ignored_by_others = true,
-     .least = 0,
-     .most = 1,
+     .min = 0,
+     .max = 1,
      .identity = Identity::kInMethod},
     {.name = "walk_p",
      .option = "walk-p",
      .group = Group::kSampling,
-     .help = "walk: node2vec's p: going back to the node before has the weight "
+     .help = "walk: node2vec's p: going back to the previous node has weight "
              "1/p; 1 if not given",
      .field = &JobSpec::walk_p,
      .shows_default = false,
      .methods = kWalkOnly,
-     .least = kLeastBias,
-     .most = kMostBias,
+     .min = kMinBias,
+     .max = kMaxBias,
      .identity = Identity::kIfChanged,
      .optional_on_wire = true},
     {.name = "walk_q",
      .option = "walk-q",
      .group = Group::kSampling,
-     .help = "walk: node2vec's q: going to a node that is not next to the node "
-             "before has the weight 1/q; 1 if not given",
+     .help = "walk: node2vec's q: going to a node that is not a neighbour of "
+             "the previous node has weight 1/q; 1 if not given",
      .field = &JobSpec::walk_q,
      .shows_default = false,
      .methods = kWalkOnly,
-     .least = kLeastBias,
-     .most = kMostBias,
+     .min = kMinBias,
+     .max = kMaxBias,
      .identity = Identity::kIfChanged,
      .optional_on_wire = true},
     {.name = "metapath",
      .option = "metapath",
      .group = Group::kSampling,
-     .help = "walk, ppr: relations of the steps, in turn; not needed where "
+     .help = "walk, ppr: relations of the steps, used in turn; not needed if "
              "there is only one",
      .value_name = "SRC__REL__DST,...",
      .field = &JobSpec::metapath,
@@ -221,8 +222,8 @@ constexpr JobOption kOptions[] = {
     {.name = "negatives",
      .option = "negatives",
      .group = Group::kEdgeSeeds,
-     .help = "binary:R pairs a seed, triplet:K destinations a seed, shared:K "
-             "for the batch, in-batch",
+     .help = "binary:R pairs per seed, triplet:K destinations per seed, "
+             "shared:K destinations for the batch, or in-batch",
      .value_name = "KIND",
      .field = TextField{ParseJobNegatives, FormatJobNegatives},
      .shows_default = false,
@@ -230,8 +231,8 @@ constexpr JobOption kOptions[] = {
     {.name = "exclude",
      .option = "exclude-seed-edges",
      .group = Group::kEdgeSeeds,
-     .help = "leave the seeds' edges out of the batch: none, self, or reverse: "
-             "their reverses too",
+     .help = "leave the seeds' edges out of the batch: none, self, or reverse "
+             "(their reverses too)",
      .field = Words<&JobSpec::exclude>(kExcluded),
      .shows_default = false,
      .identity = Identity::kEdgeSeeds},
@@ -287,7 +288,7 @@ std::string WordOf(std::span<const OptionWord> words, int number) {
   for (const OptionWord& word : words) {
     if (word.number == number) return std::string(word.word);
   }
-  return StrCat(number);  // never, in a job that was checked
+  return StrCat(number);  // unreachable for a checked job
 }
 
 }  // namespace millrace

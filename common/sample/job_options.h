@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fields of JobSpec in one table: how users, messages and job.proto call
-// them, and what values they take. The options of the programs, the checks of a
-// job (job_rules.h), its message on the wire and the identity of a training run
-// (job_identity.h) all come from it. docs/extending.md says how to add a row.
+// The fields of JobSpec in one table: their names for users, in messages and in
+// job.proto, and their allowed values. The options of the programs, the checks
+// of a job (job_rules.h), its message on the wire and the identity of a
+// training run (job_identity.h) are all derived from it. docs/extending.md says
+// how to add a row.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,7 @@ namespace millrace {
 struct OptionWord {
   std::string_view word;
   int number;
-  // False if no user may give it: it is the value of an option that is not
+  // False if users cannot write the word; it stands for an option that was not
   // given.
   bool offered = true;
 };
@@ -36,13 +37,13 @@ struct WordField {
 
 // A field that users write in a syntax of its own (job_texts.h).
 struct TextField {
-  // Reads the values of all times that the option is given.
-  // INVALID_ARGUMENT (FieldError): they cannot be read.
+  // Parses the values of the option, one for each time it is given.
+  // INVALID_ARGUMENT (FieldError): they are malformed.
   absl::Status (*parse)(std::span<const std::string> texts, JobSpec&);
   std::string (*format)(const JobSpec&);
   bool repeatable = false;
-  // The string field of job.proto with the same value. Null if the message has
-  // another form (job_proto.cc).
+  // The string field of job.proto with the same value. Null if the message
+  // encodes it differently (job_proto.cc).
   std::string JobSpec::*on_wire = nullptr;
 };
 
@@ -52,9 +53,9 @@ struct JobOption {
                    uint64_t JobSpec::*, double JobSpec::*,
                    std::string JobSpec::*, std::vector<std::string> JobSpec::*,
                    WordField, TextField>;
-  // The part of --help where the option is.
+  // The section of --help that lists the option.
   enum class Group : uint8_t { kSeeds, kSampling, kEdgeSeeds };
-  // How the identity of a training run has the field.
+  // Whether and how the field is part of the identity of a training run.
   enum class Identity : uint8_t {
     kAlways,
     kEdgeSeeds,  // for jobs with edge seeds
@@ -66,23 +67,24 @@ struct JobOption {
   std::string_view option;  // without "--"
   Group group;
   std::string_view help;
-  std::string_view value_name = {};  // in --help; if empty, that of the type
+  // In --help; if empty, the default for the type of the field.
+  std::string_view value_name = {};
   Field field;
   bool shows_default = true;  // in --help
-  // Methods that read the field; if empty, all do. Others refuse a value that
-  // is not the default, unless `ignored_by_others`.
+  // Methods that read the field; all if empty. Other methods reject any value
+  // but the default, unless `ignored_by_others`.
   std::span<const SampleMethod> methods = {};
   bool ignored_by_others = false;
-  // Limits of a number, which hold for the methods that read it.
-  double least = -std::numeric_limits<double>::infinity();
-  double most = std::numeric_limits<double>::infinity();
+  // Limits on a number, checked if the method reads the field.
+  double min = -std::numeric_limits<double>::infinity();
+  double max = std::numeric_limits<double>::infinity();
   Identity identity = Identity::kAlways;
-  // For fields that came later: a message without it has the default, and one
-  // with the default goes without it.
+  // For fields added later: if the message lacks the field, it has the default;
+  // a default value is not sent.
   bool optional_on_wire = false;
 };
 
-// All of them, in the order of --help.
+// All options, in the order of --help.
 std::span<const JobOption> JobOptions();
 // Null if no field has this name.
 const JobOption* FindJobOption(std::string_view name);
@@ -91,7 +93,7 @@ const JobOption* FindJobOption(std::string_view name);
 bool Reads(SampleMethod method, const JobOption& option);
 // The error of a job that sets a field which its method does not read.
 absl::Status NeedsMethod(const JobOption& option);
-// Whether the field has the value of a default-made JobSpec.
+// Whether the field has the value of a default-constructed JobSpec.
 bool HasDefault(const JobSpec& spec, const JobOption& option);
 
 // The word with this number.

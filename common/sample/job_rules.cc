@@ -19,7 +19,7 @@ namespace {
 
 using Problem = FieldError::Problem;
 
-// ---- What goes together ----
+// ---- Combinations of options ----
 
 // A field, and its value where that matters.
 struct Choice {
@@ -27,7 +27,7 @@ struct Choice {
   std::string_view value = {};
 };
 
-// A choice that excludes another, or needs it.
+// A rule that a choice conflicts with another or requires it.
 struct Rule {
   Problem problem;
   Choice choice;
@@ -190,15 +190,14 @@ absl::Status CheckLimits(const JobSpec& spec, const JobOption& option) {
           using Value = std::remove_cvref_t<decltype(spec.*field)>;
           if constexpr (std::is_arithmetic_v<Value>) {
             const auto value = static_cast<double>(spec.*field);
-            if (value >= option.least && value <= option.most) {
+            if (value >= option.min && value <= option.max) {
               return absl::OkStatus();
             }
-            return InvalidField(
-                {.problem = Problem::kOutOfRange,
-                 .field = std::string(option.name),
-                 .value = StrCat(spec.*field),
-                 .limit = StrCat(NumberText(option.least), " to ",
-                                 NumberText(option.most))});
+            return InvalidField({.problem = Problem::kOutOfRange,
+                                 .field = std::string(option.name),
+                                 .value = StrCat(spec.*field),
+                                 .limit = StrCat(NumberText(option.min), " to ",
+                                                 NumberText(option.max))});
           }
         }
         return absl::OkStatus();

@@ -7,10 +7,10 @@
 
 namespace millrace {
 
-// Checks the limits in the table of options (job_options.h), that no field is
-// set which the method does not read, and the choices that exclude each other
-// or need another.
-// INVALID_ARGUMENT (FieldError): one of these is not so.
+// Makes the checks that need no graph: limits in the table of options
+// (job_options.h), fields of other methods, and options that conflict or
+// require each other.
+// INVALID_ARGUMENT (FieldError): one of these checks fails.
 absl::Status CheckJobOptions(const JobSpec& spec);
 
 }  // namespace millrace

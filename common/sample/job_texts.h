@@ -12,13 +12,14 @@
 
 namespace millrace {
 
-// "15,10,5", also with blanks around the numbers.
+// Parses "15,10,5"; blanks around the numbers are allowed.
 // INVALID_ARGUMENT (FieldError of `field`): anything else.
 absl::StatusOr<Fanouts> ParseFanouts(std::string_view text,
                                      std::string_view field = "fanouts");
 std::string FormatFanouts(const Fanouts& fanouts);
 
-// "binary:R", "triplet:K", "shared:K" or "in-batch"; empty for no negatives.
+// Parses "binary:R", "triplet:K", "shared:K" or "in-batch"; empty means no
+// negatives.
 // INVALID_ARGUMENT (FieldError of `field`): anything else.
 absl::StatusOr<Negatives> ParseNegatives(std::string_view text,
                                          std::string_view field = "negatives");
@@ -26,9 +27,9 @@ absl::StatusOr<Negatives> ParseNegatives(std::string_view text,
 std::string FormatNegatives(const Negatives& negatives);
 
 // The fields as the table of options (TextField) reads and writes them. `texts`
-// are the values of all times that the option is given, at least one; where
-// only one may be given, the last counts.
-// INVALID_ARGUMENT (FieldError): a text cannot be read.
+// holds the values of the option, one for each time it is given, at least one.
+// Of an option that is not repeatable, the last value counts.
+// INVALID_ARGUMENT (FieldError): a text is malformed.
 
 // "15,10", at most once, and "SRC__REL__DST=15,10", once for each relation.
 absl::Status ParseJobFanouts(std::span<const std::string> texts, JobSpec& spec);

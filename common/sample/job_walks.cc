@@ -34,7 +34,7 @@ absl::Status ResolveMetapath(const Schema& schema, ResolvedJob& job) {
              StrCat("the graph has ", schema.relations.size(), " relations")});
   }
   TypeIndex at = job.seed_type;
-  // Walks may start at either end of edge seeds.
+  // For edge seeds, walks may start at either end.
   const RelationIndex first = job.metapath[0];
   if (job.seed_relation >= 0 &&
       ListOwnerType(schema.relations[first], spec.direction) ==
@@ -56,7 +56,7 @@ absl::Status ResolveMetapath(const Schema& schema, ResolvedJob& job) {
   return absl::OkStatus();
 }
 
-// Checks how many steps the walks of one node have.
+// Checks the total number of steps of one node's walks.
 absl::Status CheckWalkCount(const JobSpec& spec) {
   const int64_t most = kMaxWalkSteps / spec.walk_length;
   if (spec.walks >= 1 && spec.walks <= most) return absl::OkStatus();
@@ -68,7 +68,8 @@ absl::Status CheckWalkCount(const JobSpec& spec) {
                        " steps, ", kMaxWalkSteps, " steps in all")});
 }
 
-// Refuses metapaths with which `field` makes no sense.
+// Checks that the metapath is a single relation within one node type, as
+// `field` requires.
 absl::Status CheckOneRelation(const Schema& schema, const ResolvedJob& job,
                               std::string_view field, std::string_view value) {
   const Relation& only = schema.relations[job.metapath[0]];
@@ -77,19 +78,19 @@ absl::Status CheckOneRelation(const Schema& schema, const ResolvedJob& job,
   }
   return InvalidField({.field = std::string(field),
                        .value = std::string(value),
-                       .limit = "walks over one relation, which joins a node "
-                                "type with itself"});
+                       .limit = "needs a metapath of one relation that joins a "
+                                "node type to itself"});
 }
 
 absl::Status ResolveWalkSteps(const Schema& schema, ResolvedJob& job) {
   const JobSpec& spec = job.spec;
-  // The steps are what hops are to other methods.
+  // Steps play the role that hops have in other methods.
   if (spec.walk_length > kMaxHops) {
     return InvalidField(
         {.problem = Problem::kOutOfRange,
          .field = "walk_length",
          .value = StrCat(spec.walk_length),
-         .limit = StrCat("1 to ", kMaxHops, ", for walks that are the batch")});
+         .limit = StrCat("1 to ", kMaxHops, " for method walk")});
   }
   if (IsBiased(spec)) {
     const bool p = spec.walk_p != 1;

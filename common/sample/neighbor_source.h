@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the sampler gets its neighbours: the seam between the pure sampling
-// code and partitions that may be mapped here or served elsewhere.
+// Where the sampler gets neighbours from: the interface between the pure
+// sampling code and partitions, which may be mapped here or served elsewhere.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace millrace {
 
 using NodeSet = absl::flat_hash_set<uint64_t>;  // ids
 
-// What a list is drawn by; docs/determinism.md section 3.
+// The rule by which a list is drawn from; docs/determinism.md, section 3.
 enum class DrawRule : uint8_t {
   kUniform = 0,
   kWeighted = 1,
@@ -27,7 +27,7 @@ enum class DrawRule : uint8_t {
   kAmong = 4,  // no draw: the slots whose neighbour is one of Frontier::among
 };
 
-// What names the random numbers of a hop, and how lists are drawn from.
+// Identifies the random numbers of a hop, and says how lists are drawn from.
 struct DrawContext {
   uint64_t job_seed = 1;
   uint32_t epoch = 0;
@@ -39,30 +39,31 @@ struct DrawContext {
   bool walk = false;          // random numbers of walks, not of neighbours
   bool edge_ids = false;      // fill Picks::edge_ids
   bool feature_rows = false;  // fill Picks::feature_rows
-  // Split outside of which no node is a neighbour, where its type has that
-  // split. If empty, all nodes are.
+  // If not empty, the name of a split: of node types that have it, only its
+  // nodes are neighbours.
   std::string_view within = {};
 };
 
-// The nodes whose lists of one relation are drawn from in a hop. All spans are
-// views that are valid during the call.
+// The nodes whose lists of one relation are drawn from in a hop. The views are
+// valid during the call.
 struct Frontier {
   RelationIndex relation = 0;
   int32_t fanout = 0;                    // kAllNeighbors or > 0
-  std::span<const uint64_t> ids = {};    // nodes of any owners
-  std::span<const uint32_t> trees = {};  // [ids]; empty unless disjoint
-  // [ids]: entries that are later are skipped. Empty unless temporal.
+  std::span<const uint64_t> ids = {};    // of the list's type, any owner
+  std::span<const uint32_t> trees = {};  // parallel to ids, or empty
+  // Parallel to ids: slots that are later than the time are ignored. Empty
+  // unless temporal.
   std::span<const int64_t> times = {};
   // Nodes of the neighbours' type; for DrawRule::kAmong only.
   const NodeSet* among = nullptr;
-  // Entries that are skipped; null if none are.
+  // Entries to ignore; null if there are none.
   const ExcludedEdges* excluded = nullptr;
-  // Called within long lists; null if the draw cannot be cancelled.
+  // Polled within long lists; null if the draw cannot be cancelled.
   CancelPoller* poller = nullptr;
 
   uint32_t tree(size_t i) const { return trees.empty() ? 0 : trees[i]; }
 
-  // The same for some of the nodes.
+  // Returns the part of the frontier with the nodes [begin, begin + count).
   Frontier Part(size_t begin, size_t count) const {
     Frontier part = *this;
     part.ids = ids.subspan(begin, count);
@@ -74,11 +75,11 @@ struct Frontier {
 
 // The answer to one Frontier, in its order.
 struct Picks {
-  std::vector<uint32_t> counts;     // picks of each node of the frontier
-  std::vector<uint64_t> neighbors;  // ids of the picks, node by node
-  std::vector<int64_t> edge_ids;    // [neighbors], or empty
-  // [neighbors]: see EdgeBlock::feature_row. Empty if they are not asked for,
-  // or if the relation has no features.
+  std::vector<uint32_t> counts;     // per frontier node
+  std::vector<uint64_t> neighbors;  // ids, node after node, in pick order
+  std::vector<int64_t> edge_ids;    // parallel to neighbors, or empty
+  // Parallel to neighbors, or empty; see EdgeBlock::feature_row. Also empty if
+  // the relation has no features.
   std::vector<uint64_t> feature_rows;
 
   void Clear() {
@@ -87,7 +88,7 @@ struct Picks {
     edge_ids.clear();
     feature_rows.clear();
   }
-  // Appends the `count` picks of one node that `from` has from place `at` on.
+  // Appends the picks of one node: `count` from position `at` of `from` on.
   void AppendNode(const Picks& from, size_t at, uint32_t count);
 };
 
@@ -95,30 +96,31 @@ class NeighborSource {
  public:
   virtual ~NeighborSource() = default;
 
-  // Expands all relations of one hop. picks[i], which must be empty, gets the
-  // answer to frontiers[i]. Blocks until all owners have answered or the
-  // caller's deadline passes. Called from one thread at a time.
-  // DATA_LOSS: damaged lists. UNAVAILABLE: an owner is gone (names the
-  // partition). DEADLINE_EXCEEDED, CANCELLED: as CheckNotCancelled().
+  // Expands all relations of one hop: picks[i], which must be empty, receives
+  // the picks for frontiers[i]. Blocks until all owners have answered or the
+  // caller's deadline has passed. Called from one thread at a time.
+  // DATA_LOSS: damaged lists. UNAVAILABLE: no owner of a partition answers; the
+  // message names it. DEADLINE_EXCEEDED, CANCELLED: the caller has stopped
+  // waiting.
   virtual absl::Status Expand(const DrawContext& context,
                               std::span<const Frontier> frontiers,
                               std::span<Picks> picks) = 0;
 
-  // Reserves `bytes` more of memory for the batch, before it allocates them
-  // besides what Expand draws.
+  // Reserves `bytes` of memory for the batch, on top of what Expand() draws.
+  // Must be called before they are allocated.
   // FAILED_PRECONDITION: more than a batch may ever have. RESOURCE_EXHAUSTED:
-  // more than there is now.
+  // more than is available now.
   virtual absl::Status Reserve(uint64_t /*bytes*/) { return absl::OkStatus(); }
-  // Gives back what was reserved and the batch has freed.
+  // Returns reserved memory that the batch has freed.
   virtual void Release(uint64_t /*bytes*/) {}
 
-  // Gives back what Expand took for `picks` picks, drawn as `context` says,
-  // which the batch has freed.
+  // Returns the memory that Expand() counted for `picks` picks drawn with
+  // `context`, once the batch has freed them.
   virtual void ReleasePicks(const DrawContext& /*context*/,
                             uint64_t /*picks*/) {}
 
-  // CANCELLED, DEADLINE_EXCEEDED: nobody waits for the batch any more, which
-  // never happens to batches that are made in process.
+  // CANCELLED, DEADLINE_EXCEEDED: nobody is waiting for the batch any longer.
+  // Always OK in process.
   virtual absl::Status CheckNotCancelled() const { return absl::OkStatus(); }
 };
 

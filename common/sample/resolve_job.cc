@@ -117,9 +117,9 @@ bool Reaches(const Schema& schema, const ResolvedJob& job,
   });
 }
 
-// The error of a job that needs what the store does not have.
-absl::Status Absent(std::string_view field, std::string_view value,
-                    const std::string& what) {
+// The error for a field that needs something which the store does not have.
+absl::Status MissingInStore(std::string_view field, std::string_view value,
+                            const std::string& what) {
   return FieldStatus(absl::StatusCode::kFailedPrecondition,
                      {.field = std::string(field),
                       .value = std::string(value),
@@ -130,7 +130,7 @@ absl::Status CheckWeights(const Schema& schema, const ResolvedJob& job) {
   if (!job.spec.weighted) return absl::OkStatus();
   for (const RelationIndex r : ReadRelations(schema, job)) {
     if (schema.relations[r].has_weight) continue;
-    return Absent(
+    return MissingInStore(
         "weighted", "",
         StrCat("the edges of ", schema.RelationName(r), " have no weights"));
   }
@@ -146,16 +146,17 @@ absl::Status CheckTimes(const Schema& schema, const ResolvedJob& job) {
         return ListsHaveTime(schema, r, spec.direction);
       });
   if (timed || read.empty()) return absl::OkStatus();
-  return Absent("temporal", "",
-                "none of the edges and nodes that are sampled have times");
+  return MissingInStore(
+      "temporal", "",
+      "none of the edges and nodes that are sampled have times");
 }
 
 absl::Status CheckLabor(const Manifest& manifest, const JobSpec& spec) {
   if (spec.method != SampleMethod::kLabor || manifest.draws_by_neighbor()) {
     return absl::OkStatus();
   }
-  return Absent("method", "labor",
-                "the store has no original ids of neighbours");
+  return MissingInStore("method", "labor",
+                        "the store has no original ids of neighbours");
 }
 
 absl::Status CheckNegatives(const Schema& schema, const ResolvedJob& job) {
@@ -179,7 +180,7 @@ absl::Status CheckNegatives(const Schema& schema, const ResolvedJob& job) {
   if (negatives.mode == NegativeMode::kShared) return absl::OkStatus();
   const Relation& relation = schema.relations[job.seed_relation];
   if (relation.has_in || relation.has_out) return absl::OkStatus();
-  return Absent(
+  return MissingInStore(
       "negatives", "",
       StrCat("the store has no lists of ",
              schema.RelationName(job.seed_relation), " to check them in"));
@@ -204,7 +205,7 @@ absl::Status ResolveSeedRelation(const Schema& schema, ResolvedJob& job) {
   return absl::OkStatus();
 }
 
-// The first hop of graph seeds finds the nodes of the graphs, the second one
+// Sets the fanouts for graph seeds: first to the nodes of the graphs, then to
 // the edges among them.
 absl::Status ResolveGraphs(const Schema& schema, ResolvedJob& job) {
   const JobSpec& spec = job.spec;
@@ -227,7 +228,7 @@ absl::Status ResolveGraphs(const Schema& schema, ResolvedJob& job) {
                        schema.node_types[job.seed_type].name)});
 }
 
-// Checks that the split is one of a type to which an edge that is read leads:
+// Checks that a sampled relation leads to a node type that has the split;
 // otherwise the job would sample the whole graph.
 absl::Status CheckTrainGraph(const Manifest& manifest, const ResolvedJob& job) {
   const JobSpec& spec = job.spec;
@@ -249,9 +250,10 @@ absl::Status CheckTrainGraph(const Manifest& manifest, const ResolvedJob& job) {
         absl::StatusCode::kNotFound,
         {.field = "train_graph",
          .value = StrCat("induced:", spec.train_graph),
-         .limit = StrCat("no node type has such a split; the splits of nodes "
-                         "are: ",
-                         names.empty() ? "none" : absl::StrJoin(names, ", "))});
+         .limit = StrCat("no node type has this split; ",
+                         names.empty() ? "there are no node splits"
+                                       : StrCat("the node splits are ",
+                                                absl::StrJoin(names, ", ")))});
   }
   if (reached) return absl::OkStatus();
   return InvalidField(
@@ -318,7 +320,8 @@ absl::Status CheckColumns(const Columns& columns, const Schema& schema) {
       schema.relations.begin(), schema.relations.end(),
       [](const Relation& relation) { return relation.feature.present(); });
   if (!columns.edge_features || any_edge_feature) return absl::OkStatus();
-  return Absent("edge_features", "", "no relation of the graph has features");
+  return MissingInStore("edge_features", "",
+                        "no relation of the graph has features");
 }
 
 }  // namespace millrace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks what users want against the graph that they want it of.
+// Checks jobs and requested columns against a graph.
 #pragma once
 
 #include "absl/status/status.h"
@@ -10,15 +10,18 @@
 
 namespace millrace {
 
-// Checks a job, with CheckJobOptions first, and replaces its names by numbers.
-// INVALID_ARGUMENT: a value out of range, fields that exclude each other.
-// NOT_FOUND: no such type or relation. FAILED_PRECONDITION: the store lacks the
-// direction, the weights, the times or the original ids of neighbours. Errors
-// about a field of the spec have a FieldError (field_error.h).
+// Checks a job, beginning with CheckJobOptions(), and replaces its names by
+// indices.
+// INVALID_ARGUMENT: a value is out of range, or fields cannot be used together.
+// NOT_FOUND: no such type or relation. FAILED_PRECONDITION: the store
+// lacks the direction, the weights, the times or the original ids of
+// neighbours. Errors about a field of the spec have a FieldError
+// (field_error.h).
 absl::StatusOr<ResolvedJob> ResolveJob(const JobSpec& spec,
                                        const Manifest& manifest);
 
-// FAILED_PRECONDITION (FieldError): columns that nothing in the graph has.
+// FAILED_PRECONDITION (FieldError): a requested column does not exist in the
+// graph.
 absl::Status CheckColumns(const Columns& columns, const Schema& schema);
 
 }  // namespace millrace

@@ -53,8 +53,8 @@ absl::Status CheckSame(const std::string& ours, const UsedSplit& used) {
   return WithMoved(absl::FailedPreconditionError(
       StrCat("this server has another ", Named(used), ": fingerprint ", ours,
              ", not ", used.fingerprint,
-             "\nserve one store everywhere, or make the split under another "
-             "name, the same on all copies of the store")));
+             "\nserve one store everywhere, or add the split under another "
+             "name, with the same content in every copy of the store")));
 }
 
 // If only this server knew the split of a node type, it would leave out
@@ -71,7 +71,7 @@ absl::Status CheckTrainGraphTypes(const Manifest& manifest,
     return WithMoved(absl::FailedPreconditionError(
         StrCat("this server has a ", Named(ours),
                ", which the client does not know\nit was added to the store "
-               "since the client began; start the client again")));
+               "after the client started; restart the client")));
   }
   return absl::OkStatus();
 }

@@ -42,8 +42,8 @@ class ServedStore {
   bool LookForSplits(const Store& seen);
 
   // OK if the splits that a request was made with match those of this store,
-  // which is looked at again if it lacks one. `train_graph`: unless `used` is
-  // empty, it must list every split of this name. Blocks like LookForSplits().
+  // which is looked at again if it lacks one. Unless `used` is empty, it must
+  // list every split named `train_graph`. Blocks like LookForSplits().
   // FAILED_PRECONDITION: a split is missing or differs; tells the client to ask
   // another server.
   absl::Status CheckSplits(const std::vector<UsedSplit>& used,

@@ -18,7 +18,7 @@ namespace millrace {
 class ConnectionCalls {
  public:
   // One call's place among those of its connection, given back on destruction.
-  // The ConnectionCalls must outlive it. Threads: one at a time.
+  // The ConnectionCalls must outlive it. Not thread-safe.
   class Place {
    public:
     Place() = default;
@@ -43,7 +43,7 @@ class ConnectionCalls {
     std::string connection_;
   };
 
-  // `max_calls`: limit for each connection.
+  // `max_calls` is the limit for each connection.
   explicit ConnectionCalls(int max_calls) : max_calls_(max_calls) {}
   ConnectionCalls(const ConnectionCalls&) = delete;
   ConnectionCalls& operator=(const ConnectionCalls&) = delete;

@@ -27,7 +27,7 @@ ConnectionLimits DecideLimits(const ConnectionLimits& given);
 // (all places divided by the number of addresses) takes the place of the newest
 // connection of the address that holds most, which is ended. gRPC closes that
 // connection soon after; until then it is open without a place.
-// Threads: one at a time.
+// Not thread-safe.
 class OpenConnections {
  public:
   explicit OpenConnections(const ConnectionLimits& limits) : limits_(limits) {}

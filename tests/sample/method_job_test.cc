@@ -366,7 +366,7 @@ std::vector<Refusal> Walks() {
       Refused("huge_walks", Ppr(), walks(std::numeric_limits<int>::max(), 256),
               "walks 2147483647 is out of range: 1 to 4096 "),
       Refused("steps_of_walks", Walk({kKnows}), walks(1, 256),
-              "walk_length 256 is out of range: 1 to 255, "),
+              "walk_length 256 is out of range: 1 to 255 for method walk"),
       Refused(
           "no_p", Walk({kKnows}), [](JobSpec& s) { s.walk_p = 0; },
           "walk_p 0 is out of range: 0.001 to 1000"),
@@ -376,12 +376,12 @@ std::vector<Refusal> Walks() {
       Refused(
           "p_of_two_types", Walk({kLikes, kBuys}),
           [](JobSpec& s) { s.walk_p = 2; },
-          "walk_p 2: walks over one relation, which joins a node type with "
-          "itself"),
+          "walk_p 2: needs a metapath of one relation that joins a node type "
+          "to itself"),
       Refused(
           "q_of_two_relations", Walk({kKnows, kKnows}),
           [](JobSpec& s) { s.walk_q = 0.5; },
-          "walk_q 0.5: walks over one relation"),
+          "walk_q 0.5: needs a metapath of one relation"),
       Refused(
           "restart_below", Ppr(), [](JobSpec& s) { s.restart = -0.5; },
           "restart -0.5 is out of range: 0 to 1"),
@@ -423,16 +423,16 @@ std::vector<Refusal> Walks() {
           [](JobSpec& s) {
             s.metapath = {kLikes, kBuys};
           },
-          "method ppr: walks over one relation, which joins a node type "
-          "with itself"),
+          "method ppr: needs a metapath of one relation that joins a node "
+          "type to itself"),
       Refused(
           "ppr_relation", Ppr(),
           [](JobSpec& s) {
             s.metapath = {kLikes};
             s.walk_length = 1;
           },
-          "method ppr: walks over one relation, which joins a node type "
-          "with itself")};
+          "method ppr: needs a metapath of one relation that joins a node "
+          "type to itself")};
 }
 
 // Options of walks, which other methods would ignore.

@@ -635,7 +635,7 @@ TEST(TrainerTest, AnEvaluationAloneHasNoBestEpoch) {
   ASSERT_EQ(history.size(), 1u);
   EXPECT_EQ(history[0].epoch, 0u);
   EXPECT_EQ(history[0].loss, std::nullopt);
-  EXPECT_TRUE(history[0].accuracy.valid.has_value());
+  EXPECT_TRUE(history[0].metrics.valid.has_value());
 }
 
 // A later evaluation, even a better one by another split, is not one of the
@@ -654,7 +654,7 @@ TEST(TrainerTest, AnEvaluationAloneLeavesTheBestEpochAsItIs) {
   options.epochs = 3;
   const auto last_valid = [&](const std::string& split) {
     options.valid_split = split;
-    return *TrainRanks(1, source, options).back().accuracy.valid;
+    return *TrainRanks(1, source, options).back().metrics.valid;
   };
   std::map<double, std::string> by_valid;
   for (const std::string& split : classes) by_valid[last_valid(split)] = split;
@@ -686,8 +686,8 @@ TEST(TrainerTest, EvaluatesEverySoManyEpochsAndAfterTheLast) {
     for (const MetricsRecord& record : TrainRanks(1, source, options)) {
       EXPECT_TRUE(record.loss.has_value());
       EXPECT_EQ(record.step, 4u);  // batches of 16 of 50 seeds
-      EXPECT_EQ(record.eval_seconds > 0, record.accuracy.valid.has_value());
-      evaluated.push_back(record.accuracy.valid.has_value());
+      EXPECT_EQ(record.eval_seconds > 0, record.metrics.valid.has_value());
+      evaluated.push_back(record.metrics.valid.has_value());
     }
     EXPECT_EQ(evaluated, want) << every;
   }
@@ -724,7 +724,7 @@ TEST(TrainerTest, TheBestModelIsThatOfTheBestEpoch) {
   const auto trained = TrainRanks(1, source, options);
   uint32_t best = 0;
   for (const MetricsRecord& record : trained) {
-    if (*record.accuracy.valid > *trained[best].accuracy.valid) {
+    if (*record.metrics.valid > *trained[best].metrics.valid) {
       best = record.epoch;
     }
   }
@@ -780,7 +780,7 @@ TEST(TrainerTest, TrainAccuracyOfStepsIsTheShareOfCorrectSeeds) {
   options.epochs = 1;
   const auto folder = TestDirectory("train_accuracy_c");
   const auto accuracy =
-      TrainRanks(1, source, options).back().accuracy.train.value();
+      TrainRanks(1, source, options).back().metrics.train.value();
   EXPECT_GT(accuracy, 0);
   EXPECT_LE(accuracy, 1);
   EXPECT_NEAR(accuracy * 50, std::round(accuracy * 50), 1e-9);
@@ -788,15 +788,15 @@ TEST(TrainerTest, TrainAccuracyOfStepsIsTheShareOfCorrectSeeds) {
   options.optimizer.lr = 1e-12;
   options.job.fanouts = {-1, -1};
   const double steps =
-      TrainRanks(1, source, options).back().accuracy.train.value();
+      TrainRanks(1, source, options).back().metrics.train.value();
   options.evaluation = {};
-  EXPECT_EQ(TrainRanks(1, source, options).back().accuracy.train, steps);
+  EXPECT_EQ(TrainRanks(1, source, options).back().metrics.train, steps);
   // Other metrics are not known from the steps.
   options.evaluation.kind = InferenceKind::kSampled;
   options.task.metric = MetricKind::kF1Micro;
   const auto record = TrainRanks(1, source, options).back();
-  EXPECT_EQ(record.accuracy.train, std::nullopt);
-  EXPECT_TRUE(record.accuracy.valid.has_value());
+  EXPECT_EQ(record.metrics.train, std::nullopt);
+  EXPECT_TRUE(record.metrics.valid.has_value());
 }
 
 TEST(TrainerTest, NamesTheStepWhoseLossIsNotFinite) {

@@ -36,7 +36,7 @@ absl::Status BiasedSteps::Fetch(const DrawContext& context,
   return poller_.Count(lists_.picks().neighbors.size());
 }
 
-// Looks each entry of the shorter of two lists up in the other one.
+// Looks up each entry of the shorter list in the longer one.
 absl::Status BiasedSteps::FindSpecialSlots(ListRange list, uint64_t before) {
   const auto add = [&](uint32_t slot) {
     const bool back = lists_.NeighborAt(list, slot) == before;
@@ -56,7 +56,7 @@ absl::Status BiasedSteps::FindSpecialSlots(ListRange list, uint64_t before) {
   uint64_t last = before;
   for (const uint32_t entry : lists_before_.ByNeighbor(list_before)) {
     const uint64_t node = lists_before_.NeighborAt(list_before, entry);
-    // Equal entries follow each other.
+    // Equal entries are adjacent.
     if (node == before || node == last) continue;
     last = node;
     for (const uint32_t slot : lists_.SlotsOf(list, node)) add(slot);
@@ -112,7 +112,7 @@ absl::Status BiasedSteps::Draw(DrawContext context,
     }
     uint64_t total = (list.degree - special_.size()) * far_weight_;
     for (const SpecialSlot& special : special_) total += special.weight;
-    // The number of the walker stands for the node.
+    // The stream is keyed by the walker's number instead of a node.
     WordStream words(domain, key, walker, /*tree=*/0);
     const int64_t slot = SlotAt(words.Wide(0, total), list.degree);
     picks.AppendNode(lists_.picks(), list.begin + slot, 1);

@@ -14,29 +14,29 @@
 namespace millrace {
 
 // Draws steps of node2vec (Grover and Leskovec 2016). For a walker that came
-// from t, a slot has the weight 1/p if its neighbour is t, 1 if the neighbour
-// is in the list of t, and 1/q otherwise. The lists of t and of the node where
-// the walker is may belong to two owners, so both are fetched whole; that of t
-// has been here since the step before.
-// Threads: one.
+// from t, a slot has weight 1/p if its neighbour is t, 1 if its neighbour is in
+// the list of t, and 1/q otherwise. The list of t and that of the current node
+// may belong to different owners, so both are fetched whole; that of t was
+// fetched in the previous step.
+// Not thread-safe.
 class BiasedSteps {
  public:
   // `relation` is that of all steps. `source` and `poller` must outlive it.
   BiasedSteps(const JobSpec& spec, RelationIndex relation,
               NeighborSource& source, CancelPoller& poller);
 
-  // Memory that it takes for each walker, besides the lists.
+  // Memory per walker, in addition to the lists.
   static constexpr uint64_t kBytesPerWalker = sizeof(uint64_t);
 
-  // Appends a pick for each walker, or none where the list is empty. `walkers`
-  // are their numbers, and `at` are the ids of the nodes where they are. Each
-  // of them came there by its pick of the call before.
-  // Fails as NeighborSource::Expand() and the poller do.
+  // Appends a pick for each walker, or none if the list of its node is empty.
+  // `walkers` are their numbers, and `at` the ids of their current nodes. Every
+  // walker must have moved there by a pick of the previous call. Returns the
+  // errors of the source and the poller.
   absl::Status Draw(DrawContext context, std::span<const uint32_t> walkers,
                     std::span<const uint64_t> at, Picks& picks);
 
  private:
-  // A slot whose weight is not that of most slots.
+  // A slot whose weight differs from that of most slots.
   struct SpecialSlot {
     uint32_t slot;
     uint64_t weight;
@@ -54,9 +54,9 @@ class BiasedSteps {
   uint64_t near_weight_;
   uint64_t far_weight_;
   bool first_ = true;                 // no walker has taken a step
-  WholeLists lists_;                  // lists of the nodes where walkers are
-  WholeLists lists_before_;           // lists of the nodes where they were
-  std::vector<uint64_t> before_;      // [walker]: id of the node where it was
+  WholeLists lists_;                  // lists of the walkers' current nodes
+  WholeLists lists_before_;           // lists of their previous nodes
+  std::vector<uint64_t> before_;      // [walker]: id of its previous node
   std::vector<SpecialSlot> special_;  // scratch
 };
 

@@ -43,15 +43,16 @@ absl::Status FindLists(const ListView& view, const Frontier& frontier,
     if (row >= view.node_count) {
       return absl::InvalidArgumentError(
           StrCat("id ", frontier.ids[i], " at position ", i,
-                 " is not owned by partition ", view.part, ", which owns ",
-                 view.first_id, " to ", view.first_id + view.node_count));
+                 " is not owned by partition ", view.part, ", which owns ids ",
+                 view.first_id, " up to but not including ",
+                 view.first_id + view.node_count));
     }
     const int64_t begin = indptr[row];
     const int64_t end = indptr[row + 1];
     if (begin < 0 || end < begin || end > edge_count) {
-      return view.Damaged(
-          "indptr", StrCat("row ", row, " spans ", begin, " to ", end, " of ",
-                           edge_count, " edges"));
+      return view.Damaged("indptr",
+                          StrCat("row ", row, " spans ", begin, " to ", end,
+                                 ", but there are ", edge_count, " edges"));
     }
     ranges[i] = {begin, end - begin};
   }
@@ -99,8 +100,8 @@ absl::Status ReadNeighbors(const ListView& view, std::span<const int64_t> slots,
     neighbors[first + i] = neighbor;
   }
   if (!slots.empty() && largest >= limit) {
-    return view.Damaged("indices",
-                        StrCat("neighbour ", largest, " of ", limit));
+    return view.Damaged("indices", StrCat("neighbour ", largest,
+                                          ", but there are ", limit, " nodes"));
   }
   return absl::OkStatus();
 }
@@ -152,8 +153,8 @@ absl::Status DrawFrom(const ListView& view, const Frontier& frontier,
   return absl::OkStatus();
 }
 
-// Checks that there are the columns that the rule reads. ResolveJob() checks
-// this first, but not every request has passed it.
+// Checks that the lists have the columns that the rule reads. ResolveJob()
+// checks this first, but not every request has passed it.
 absl::Status CheckColumns(const ListView& view) {
   const bool weighted = view.context.rule == DrawRule::kWeighted;
   const bool labor = view.context.rule == DrawRule::kLabor;

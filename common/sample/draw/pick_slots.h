@@ -40,8 +40,8 @@ inline void PickLast(ListRange list, int32_t fanout,
 void PickUniform(WordStream& words, ListRange list, int32_t fanout,
                  bool replace, std::vector<int64_t>& slots);
 
-// `sums` is the partition's weight_sum column. Sums that descend (in a damaged
-// file) lead to arbitrary slots of the list.
+// `sums` is the partition's weight_sum column. Decreasing sums, which only a
+// damaged file has, lead to arbitrary slots of the list.
 void PickWeighted(WordStream& words, ListRange list,
                   std::span<const uint64_t> sums, int32_t fanout, bool replace,
                   std::vector<int64_t>& slots);

@@ -11,7 +11,7 @@ namespace millrace {
 
 // Gives local ids to the nodes of one type in order of first appearance. Uses
 // an open-addressing table of 16-byte slots, so that a probe touches one cache
-// line. Single-threaded.
+// line. Not thread-safe.
 class Relabeler {
  public:
   // If `disjoint`, nodes are told apart by (tree, id), otherwise by id.

@@ -29,8 +29,9 @@ struct TopologyRequest {
 // the other methods.
 // OUT_OF_RANGE: more than 2^31 - 1 nodes of a type or edges of a relation in
 // one batch (tensors index with int32), or too many walkers. INVALID_ARGUMENT:
-// a temporal job whose seeds have no times, or edge features with --method ppr,
-// whose edges are not those of the graph. Also the errors of NeighborSource.
+// a temporal job whose seeds have no times, or edge features with
+// SampleMethod::kPpr, whose edges are not those of the graph. Also the errors
+// of NeighborSource.
 absl::StatusOr<Batch> SampleTopology(const ResolvedJob& job,
                                      const Manifest& manifest,
                                      const TopologyRequest& request,

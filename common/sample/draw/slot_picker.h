@@ -18,7 +18,7 @@ namespace millrace {
 
 // Picks slots from the lists of a frontier by the rule of its hop. Id is the
 // type of the neighbours' ids.
-// Single-threaded; view and frontier must outlive it.
+// Not thread-safe. `view` and `frontier` must outlive it.
 template <typename Id>
 class SlotPicker {
  public:
@@ -34,7 +34,8 @@ class SlotPicker {
                        ? view.lists.neighbor_original_id.As<Id>()
                        : indices_),
         narrow_nodes_(view.nodes.original_id.dtype() == DType::kUint32),
-        poller_(frontier.poller != nullptr ? *frontier.poller : nobody_) {}
+        poller_(frontier.poller != nullptr ? *frontier.poller
+                                           : never_cancelled_) {}
 
   // Loads the first cache lines of a list that LABOR will soon read as a whole;
   // the CPU loads the others by itself. Other rules read too little to benefit.
@@ -56,7 +57,7 @@ class SlotPicker {
       if (found != frontier_.excluded->by_node.end()) excluded = found->second;
     }
     if (view_.members != nullptr || !excluded.empty()) {
-      return PickOthers(i, list, excluded, slots);
+      return PickFiltered(i, list, excluded, slots);
     }
     PickFrom(i, list, {indices_, sums_, originals_}, slots);
     return absl::OkStatus();
@@ -120,10 +121,10 @@ class SlotPicker {
 
   // Picks from the list without its excluded entries and those whose neighbour
   // is not a member. Copies what the rule reads of the other entries.
-  absl::Status PickOthers(size_t i, ListRange list,
-                          std::span<const ExcludedEdges::Entry> excluded,
-                          std::vector<int64_t>& slots) {
-    MILLRACE_RETURN_IF_ERROR(KeepOthers(list, excluded));
+  absl::Status PickFiltered(size_t i, ListRange list,
+                            std::span<const ExcludedEdges::Entry> excluded,
+                            std::vector<int64_t>& slots) {
+    MILLRACE_RETURN_IF_ERROR(FilterList(list, excluded));
     CopyKept(list);
     const size_t first = slots.size();
     const auto degree = static_cast<int64_t>(kept_.size());
@@ -135,7 +136,7 @@ class SlotPicker {
     return absl::OkStatus();
   }
 
-  absl::Status KeepOthers(ListRange list,
+  absl::Status FilterList(ListRange list,
                           std::span<const ExcludedEdges::Entry> excluded) {
     const bool timed = !excluded.empty() && frontier_.excluded->timed;
     const std::span<const int64_t> times = view_.lists.time.As<int64_t>();
@@ -192,10 +193,10 @@ class SlotPicker {
   const std::span<const uint64_t> sums_;
   const std::span<const Id> originals_;
   const bool narrow_nodes_;
-  CancelPoller nobody_;
-  CancelPoller& poller_;             // the frontier's, or nobody_
+  CancelPoller never_cancelled_;
+  CancelPoller& poller_;             // the frontier's, or never_cancelled_
   std::vector<NumberedNode> ranks_;  // scratch
-  // The entries of the current list that PickOthers() keeps.
+  // The entries of the current list that PickFiltered() keeps.
   std::vector<int64_t> kept_;  // positions
   std::vector<Id> kept_indices_;
   std::vector<uint64_t> kept_sums_;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kMaxRows = std::numeric_limits<int32_t>::max();
 
-// `what`: "5 nodes of user".
+// `what` is e.g. "5 nodes of user".
 absl::Status TooLarge(const std::string& what) {
   return FieldStatus(absl::StatusCode::kOutOfRange,
                      {.problem = FieldError::Problem::kTooMuch,

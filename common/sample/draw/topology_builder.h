@@ -19,7 +19,7 @@ namespace millrace {
 // A batch to which a method adds nodes and edges, hop by hop. Numbers the nodes
 // (docs/determinism.md, section 5), and keeps the edges as CSR by the nodes
 // whose lists they are from.
-// Single-threaded; job, manifest and seeds must outlive it.
+// Not thread-safe. `job`, `manifest` and `seeds` must outlive it.
 class TopologyBuilder {
  public:
   TopologyBuilder(const ResolvedJob& job, const Manifest& manifest,

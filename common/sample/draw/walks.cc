@@ -17,8 +17,8 @@
 namespace millrace {
 namespace {
 
-// Memory that a walker takes besides its path and its draws: its number, its
-// place, and its id and tree in a step.
+// Memory per walker in addition to its path and draws: its number, its
+// position, and its id and tree in a step.
 constexpr uint64_t kBytesPerWalker = 24;
 
 // The steps that walkers took over one relation, in order.

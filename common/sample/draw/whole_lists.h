@@ -10,15 +10,15 @@
 
 namespace millrace {
 
-// The whole lists of some nodes. What it returns is a view.
+// The whole lists of some nodes. Spans are valid as long as the object.
 class WholeLists {
  public:
   WholeLists() = default;
-  // `ids` are ascending and different; `picks` has their lists.
+  // `ids` are ascending and distinct; `picks` holds their lists.
   WholeLists(std::vector<uint64_t> ids, Picks picks);
 
-  // The place of a node's list in the arrays of picks(). The node must be among
-  // the ids.
+  // The range of a node's list in the arrays of picks(). The node must be one
+  // of the ids.
   ListRange Of(uint64_t id) const;
   const Picks& picks() const { return picks_; }
   // The slots of a list whose neighbour is `node`, in order.
@@ -33,8 +33,7 @@ class WholeLists {
 
  private:
   std::vector<uint64_t> ids_;
-  // Where the list of each id begins, and where the last one ends.
-  std::vector<int64_t> begin_;
+  std::vector<int64_t> begin_;  // of each id's list; then the end of the last
   Picks picks_;
   std::vector<uint32_t> by_neighbor_;
 };

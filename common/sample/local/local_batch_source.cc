@@ -42,7 +42,7 @@ absl::StatusOr<std::unique_ptr<LocalBatchSource>> LocalBatchSource::Create(
     if (store->partition(part) == nullptr) {
       return absl::FailedPreconditionError(
           StrCat("partition ", part, " of ", store->path().string(),
-                 " is not open in this process"));
+                 " is not mapped in this process"));
     }
   }
   return std::unique_ptr<LocalBatchSource>(
@@ -86,7 +86,8 @@ absl::StatusOr<Batch> LocalBatchSource::Make(
   return batch;
 }
 
-// Catches what would end the process if it left a thread of the pool.
+// Turns std::bad_alloc into an error: an exception that escapes from a thread
+// of the pool would end the process.
 absl::StatusOr<Batch> LocalBatchSource::MakeWithinMemory(
     const ResolvedJob& job, const BatchRequest& request) const {
   try {

@@ -12,8 +12,8 @@
 
 namespace millrace {
 
-// All partitions mapped in this process, no RPC: worker mode, and the base of
-// every comparison with a fleet.
+// Makes batches from partitions that are all mapped in this process, without
+// RPCs. Used in worker mode, and as the reference in comparisons with a fleet.
 class LocalBatchSource final : public BatchSource {
  public:
   // `store` must have all partitions mapped. `threads` >= 1 workers make

@@ -12,8 +12,7 @@
 namespace millrace {
 
 // Looks up nodes and edges in whichever partition owns them. All partitions
-// must be mapped here.
-// Threads: one. The store must outlive it.
+// must be mapped here. Not thread-safe. The store must outlive it.
 class MappedEdgeDirectory final : public EdgeDirectory {
  public:
   explicit MappedEdgeDirectory(const Store& store) : store_(store) {}

@@ -14,9 +14,8 @@
 namespace millrace {
 namespace {
 
-// Memory that a pick takes at least: the neighbour's id, and its place in the
-// batch.
-constexpr uint64_t kLeastBytesPerPick = 12;
+// Minimum memory per pick: the neighbour's id and its position in the batch.
+constexpr uint64_t kMinBytesPerPick = 12;
 constexpr uint64_t kManyPicks = 1 << 22;
 
 }  // namespace
@@ -36,7 +35,7 @@ absl::Status MappedNeighborSource::Reserve(uint64_t bytes) {
                      "use a smaller batch size, or fewer or shorter walks");
 }
 
-// Where the picks may be many, they are counted before they are drawn.
+// If there may be many picks, counts them before they are drawn.
 absl::Status MappedNeighborSource::CheckHop(const DrawContext& context,
                                             const Frontier& frontier) const {
   const auto edges = static_cast<uint64_t>(
@@ -49,11 +48,11 @@ absl::Status MappedNeighborSource::CheckHop(const DrawContext& context,
   const uint64_t picks = CountPicks(context, frontier);
   return CheckMemory(StrCat("hop ", context.hop + 1, " of a batch with ", picks,
                             " neighbours of ", frontier.ids.size(), " nodes"),
-                     picks * kLeastBytesPerPick,
+                     picks * kMinBytesPerPick,
                      "use a smaller batch size or fanouts");
 }
 
-// Counts too many where lists hold entries that are too late or excluded.
+// Returns an upper bound if lists have entries that are too late or excluded.
 uint64_t MappedNeighborSource::CountPicks(const DrawContext& context,
                                           const Frontier& frontier) const {
   const Relation& relation = store_.schema().relations[frontier.relation];

@@ -14,7 +14,7 @@ namespace millrace {
 // be mapped here.
 // RESOURCE_EXHAUSTED: a hop or the walks would not fit into the memory of this
 // machine. Also the errors of DrawNeighbors().
-// Threads: one. The store must outlive it.
+// Not thread-safe. The store must outlive it.
 class MappedNeighborSource final : public NeighborSource {
  public:
   explicit MappedNeighborSource(const Store& store) : store_(store) {}

@@ -14,8 +14,8 @@
 namespace millrace {
 namespace {
 
-// Lists up to this length are searched for each pair of their node, longer ones
-// once for all pairs.
+// Lists up to this length are searched once for each pair of their node, longer
+// ones once for all its pairs.
 constexpr int64_t kShortList = 64;
 
 class EdgeSearch {

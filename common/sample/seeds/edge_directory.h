@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where drawing negatives looks up nodes and edges. Beside NeighborSource, this
-// is the second seam between the pure sampling code and partitions that may be
-// mapped here or served elsewhere.
+// Where drawing negatives looks up nodes and edges. Next to NeighborSource,
+// this is the second interface between the pure sampling code and partitions,
+// which may be mapped here or served elsewhere.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ class EdgeDirectory {
  public:
   virtual ~EdgeDirectory() = default;
 
-  // The ids of original ids, which must be in range, in their order. Fails as
-  // NeighborSource::Expand() does.
+  // Returns the ids for these original ids, which must be in range, in the same
+  // order. Fails as NeighborSource::Expand() does.
   virtual absl::StatusOr<std::vector<uint64_t>> Resolve(
       TypeIndex type, std::span<const int64_t> original_ids) = 0;
 

@@ -16,7 +16,7 @@
 namespace millrace {
 namespace {
 
-// Where the draws of a pair are in its stream, with room for 64 bits each.
+// Positions of a pair's draws in its stream, with room for 64 bits each.
 constexpr uint32_t kSourceDraw = 0;
 constexpr uint32_t kDestinationDraw = 2;
 
@@ -45,8 +45,7 @@ class NegativeDraw {
   bool checked() const {
     return job_.spec.negatives.mode != NegativeMode::kShared;
   }
-  // Draws the negatives with the numbers `which`; `redraw` is 0 for the first
-  // time.
+  // Draws the negatives numbered `which`; `redraw` is 0 the first time.
   absl::Status Draw(int redraw, const std::vector<uint64_t>& which);
   absl::Status DrawColumn(int redraw, const std::vector<uint64_t>& which,
                           uint32_t word, TypeIndex type, ResolvedNodes& nodes);

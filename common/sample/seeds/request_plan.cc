@@ -24,8 +24,10 @@ absl::StatusOr<std::vector<int64_t>> SplitPartCounts(const ResolvedJob& job,
 }
 
 RequestPlan::RequestPlan(SeedSchedule schedule,
-                         std::vector<ExplicitSeeds> lists, bool alike)
-    : schedule_(std::move(schedule)), lists_(std::move(lists)), alike_(alike) {}
+                         std::vector<ExplicitSeeds> lists, bool same_list)
+    : schedule_(std::move(schedule)),
+      lists_(std::move(lists)),
+      same_list_(same_list) {}
 
 absl::StatusOr<RequestPlan> RequestPlan::Create(
     const ResolvedJob& job, const Manifest& manifest,
@@ -34,7 +36,7 @@ absl::StatusOr<RequestPlan> RequestPlan::Create(
     std::vector<ExplicitSeeds> lists;
     lists.push_back(*std::move(seeds));
     MILLRACE_ASSIGN_OR_RETURN(RequestPlan plan, OfLists(job, std::move(lists)));
-    plan.alike_ = true;
+    plan.same_list_ = true;
     return plan;
   }
   MILLRACE_ASSIGN_OR_RETURN(std::vector<int64_t> part_counts,
@@ -57,7 +59,7 @@ absl::StatusOr<RequestPlan> RequestPlan::OfLists(
     if (list.size() == size) continue;
     return absl::InvalidArgumentError(
         StrCat("the epochs' lists have ", size, " and ", list.size(),
-               " seeds; they must have as many each"));
+               " seeds; they must all have the same number"));
   }
   return RequestPlan(SeedSchedule(job.spec, {static_cast<int64_t>(size)}),
                      std::move(epochs), false);
@@ -70,14 +72,14 @@ absl::StatusOr<BatchRequest> RequestPlan::Request(
                        .explicit_seeds = std::nullopt,
                        .columns = columns};
   const bool listed = !lists_.empty();
-  if (listed && !alike_ && epoch >= lists_.size()) {
+  if (listed && !same_list_ && epoch >= lists_.size()) {
     return absl::OutOfRangeError(StrCat("epoch ", epoch, " has no list: only ",
                                         lists_.size(), " epochs have one"));
   }
   if (listed || batch >= schedule_.batch_count()) {
     MILLRACE_ASSIGN_OR_RETURN(const SeedSchedule::BatchPositions where,
                               schedule_.Positions(epoch, batch));
-    request.explicit_seeds = lists_[alike_ ? 0 : epoch].At(where.positions);
+    request.explicit_seeds = lists_[same_list_ ? 0 : epoch].At(where.positions);
   }
   return request;
 }

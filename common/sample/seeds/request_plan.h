@@ -13,18 +13,18 @@
 namespace millrace {
 
 // Turns (epoch, batch) of a job into a request, whether its seeds come from a
-// split or from a list of the user's. Immutable; any thread may use it.
+// split or from the user's list. Immutable; any thread may use it.
 class RequestPlan {
  public:
   // If given, `seeds` are used instead of the job's split.
   // NOT_FOUND: no such split; the message lists the splits. INVALID_ARGUMENT:
-  // `seeds` with --seed-order local.
+  // `seeds` with SeedOrder::kLocal.
   static absl::StatusOr<RequestPlan> Create(
       const ResolvedJob& job, const Manifest& manifest,
       std::optional<ExplicitSeeds> seeds = std::nullopt);
   // Takes a list for each epoch from 0 on, all of one size, instead of the
-  // split. INVALID_ARGUMENT: no list, lists of different sizes, or --seed-order
-  // local.
+  // split.
+  // INVALID_ARGUMENT: no list, lists of different sizes, or SeedOrder::kLocal.
   static absl::StatusOr<RequestPlan> OfLists(const ResolvedJob& job,
                                              std::vector<ExplicitSeeds> epochs);
 
@@ -36,11 +36,11 @@ class RequestPlan {
 
  private:
   RequestPlan(SeedSchedule schedule, std::vector<ExplicitSeeds> lists,
-              bool alike);
+              bool same_list);
 
   SeedSchedule schedule_;
   std::vector<ExplicitSeeds> lists_;  // empty if seeds come from the split
-  bool alike_;  // whether the first list is for every epoch
+  bool same_list_;                    // whether every epoch uses the first list
 };
 
 // The number of seeds of the job's split per partition. NOT_FOUND: no such

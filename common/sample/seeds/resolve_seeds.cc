@@ -27,7 +27,7 @@ absl::StatusOr<std::vector<uint64_t>> ResolveIds(
     const Partition* partition = store.partition(part);
     if (partition == nullptr) {
       return absl::FailedPreconditionError(
-          StrCat("partition ", part, " is not open in this process"));
+          StrCat("partition ", part, " is not mapped in this process"));
     }
     ids.push_back(static_cast<uint64_t>(partition->nodes[type].lookup.IntegerAt(
         static_cast<int64_t>(original % width))));
@@ -35,7 +35,7 @@ absl::StatusOr<std::vector<uint64_t>> ResolveIds(
       return DamagedFile(
           store, LookupPath(part, store.schema().node_types[type].name),
           StrCat("is damaged: index ", original % width, " is ", ids.back(),
-                 " of ", book.node_count(), " nodes"));
+                 ", but there are ", book.node_count(), " nodes"));
     }
   }
   return ids;
@@ -74,7 +74,7 @@ absl::Status CheckExplicitSeeds(const ResolvedJob& job,
   if (n == 0 || list.negatives.size() % n == 0) return absl::OkStatus();
   return absl::InvalidArgumentError(
       StrCat(list.negatives.size(), " negatives for ", n,
-             " seeds\ngive equally many for each"));
+             " seeds\ngive the same number for each"));
 }
 
 absl::StatusOr<ResolvedSeeds> ResolveSeeds(const ResolvedJob& job,

@@ -16,7 +16,7 @@ namespace millrace {
 class SeedSchedule {
  public:
   // Where a batch's seeds are. `positions` are numbers of seeds in the split if
-  // `partition` is negative. Otherwise (--seed-order local), they are numbers
+  // `partition` is negative. Otherwise (SeedOrder::kLocal), they are numbers
   // among the seeds that `partition` owns, in split order.
   struct BatchPositions {
     int partition = -1;
@@ -24,7 +24,7 @@ class SeedSchedule {
   };
 
   // `part_counts` is the number of the split's seeds per partition. With
-  // --seed-order global, batches depend only on its sum.
+  // SeedOrder::kGlobal, batches depend only on its sum.
   SeedSchedule(const JobSpec& spec, std::vector<int64_t> part_counts);
 
   int64_t seed_count() const { return seed_count_; }

@@ -80,7 +80,7 @@ absl::StatusOr<ResolvedSeeds> SplitSeedReader::ReadBatch(const ResolvedJob& job,
                                                          uint32_t batch) const {
   if (job.spec.split.empty()) {
     return absl::InvalidArgumentError(
-        "the job names no split and the request brings no seeds");
+        "the job names no split and the request has no seeds");
   }
   return job.seed_relation >= 0 ? ReadEdgeSeeds(job, epoch, batch)
                                 : ReadNodeSeeds(job, epoch, batch);
@@ -195,8 +195,8 @@ absl::Status SplitSeedReader::MakeOwned(const Seeds& seeds) const {
     const auto count = static_cast<size_t>(seeds.part_counts[part]);
     if (next[part] - begins[part] == count) {
       return Damaged(seeds.path,
-                     StrCat("partition ", part, " owns more than the ", count,
-                            " seeds that store.json says"));
+                     StrCat("partition ", part, " owns more seeds than the ",
+                            count, " in store.json"));
     }
     numbers[next[part]++] = static_cast<uint64_t>(i);
   }
@@ -208,7 +208,7 @@ absl::Status SplitSeedReader::MakeOwned(const Seeds& seeds) const {
 absl::Status SplitSeedReader::OutOfRange(TypeIndex type,
                                          const std::string& path, int64_t index,
                                          uint64_t id) const {
-  return Damaged(path, StrCat("index ", index, " is ", id, " of ",
+  return Damaged(path, StrCat("index ", index, " is ", id, ", but there are ",
                               store_.book(type).node_count(), " nodes"));
 }
 

@@ -18,7 +18,7 @@
 namespace millrace {
 
 // Finds the seeds of the batches of a store's splits. Needs no mapped
-// partition. For --seed-order local, the first batch of a split reads the whole
+// partition. For SeedOrder::kLocal, the first batch of a split reads the whole
 // split and keeps 8 bytes per seed; other batches compute where their seeds
 // are.
 // Threads: any. Lifetime: keeps a reference to `store`.
@@ -80,7 +80,7 @@ class SplitSeedReader {
 
   const Store& store_;
   // In the order of manifest().splits and edge_splits. Each is filled once, and
-  // shared with the SplitSeedReader that are made from this one.
+  // shared with the SplitSeedReaders that are made from this one.
   std::vector<std::shared_ptr<Owned>> owned_, edge_owned_;
 };
 

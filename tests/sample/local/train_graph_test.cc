@@ -253,7 +253,7 @@ TEST(TrainGraphTest, AnUnknownSplitErrorListsTheSplits) {
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(status.message(),
               ::testing::AllOf(HasSubstr("train_graph induced:trian"),
-                               HasSubstr("the splits of nodes are: train")));
+                               HasSubstr("the node splits are train")));
 }
 
 // Otherwise the whole graph would be sampled silently.

@@ -231,12 +231,14 @@ TEST_F(SplitSeedReaderTest, DamagedSplitIsNamed) {
     return std::string(status.message());
   };
   write_last_id(1000);
-  EXPECT_THAT(error(), AllOf(HasSubstr(file.string()),
-                             HasSubstr("index 666 is 1000 of 1000 nodes")));
+  EXPECT_THAT(error(),
+              AllOf(HasSubstr(file.string()),
+                    HasSubstr("index 666 is 1000, but there are 1000 nodes")));
   // The last seed, 999, is in partition 0; this one is in another.
   write_last_id(999);
-  EXPECT_THAT(error(), AllOf(HasSubstr(file.string()),
-                             HasSubstr("partition 2 owns more than the")));
+  EXPECT_THAT(error(),
+              AllOf(HasSubstr(file.string()),
+                    HasSubstr("partition 2 owns more seeds than the")));
 }
 
 }  // namespace
