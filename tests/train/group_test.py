@@ -83,7 +83,7 @@ class GroupTest(GroupCase):
             # supervisors do not restart them.
             self.assertEqual(zero[0], 2, zero[1])
             self.assertIn(f"{option} of rank 1: ", zero[1])
-            self.assertIn("(says rank 1)", zero[1])
+            self.assertIn("(reported by rank 1)", zero[1])
 
     def test_without_a_secret_only_the_rank_itself_knows_of_wrong_usage(self):
         zero, one = self.run_ranks(("--lr", "0.1"), ("--lr", "0.25"))

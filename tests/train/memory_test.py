@@ -111,8 +111,8 @@ class MemoryTest(unittest.TestCase):
     def test_training_refuses_absurd_sizes(self):
         errors = self.train("sentinel", "--hidden", 16)
         self.assertIn("node 5 has the label 10000000, but only 8 different "
-                      "labels occur; labels beyond 4095 are taken for classes "
-                      "only where at least one class in 16 occurs\n", errors)
+                      "labels occur; labels above 4095 count as classes only "
+                      "if at least one class in 16 occurs\n", errors)
         self.assertIn("import the labels with -1 for each node that has none",
                       errors)
 

@@ -248,7 +248,7 @@ class SuperviseTest(unittest.TestCase):
             self.assertEqual(host.returncode, 2, stderr)
             self.assertNotIn("starting again", stderr)
             said.append(stderr)
-        self.assertIn("(says rank 0)", said[1])
+        self.assertIn("(reported by rank 0)", said[1])
 
     def test_hosts_meet_again_at_the_same_port(self):
         hosts = self.start_hosts()

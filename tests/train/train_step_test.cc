@@ -286,7 +286,7 @@ TEST_F(RunningStatisticsTest, RefusesRowsOfAnotherModelOrWorld) {
       const absl::Status status = step.LoadRankBuffers({rows});
       EXPECT_TRUE(absl::IsInvalidArgument(status)) << rows.name;
       EXPECT_EQ(status.message(),
-                "the ranks' \"" + rows.name + "\" have another shape");
+                "the ranks' \"" + rows.name + "\" has the wrong shape");
     }
     EXPECT_TRUE(buffer.tensor.equal(before));
   });

@@ -50,7 +50,8 @@ class TrainFlags {
   absl::Status FillScript(ModelConfig& model) const;
   absl::Status FillEmbedding(TrainOptions& options) const;
   absl::Status FillLayers(TrainOptions& options) const;
-  // INVALID_ARGUMENT: --seeds gave another kind than --task learns.
+  // INVALID_ARGUMENT: --seeds gave a different kind from the one that --task
+  // learns.
   absl::Status TakeSeedKind(SeedKind kind, const char* word,
                             JobSpec& job) const;
   // INVALID_ARGUMENT: options of another task than --task were given.

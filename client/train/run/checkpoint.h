@@ -46,7 +46,7 @@ std::filesystem::path TemporaryOf(const std::filesystem::path& path);
 absl::StatusOr<Checkpoint> ParseCheckpoint(const std::vector<char>& bytes,
                                            const std::string& origin);
 
-// FAILED_PRECONDITION: an option in `wanted` has another value in `saved`
+// FAILED_PRECONDITION: an option in `wanted` has a different value in `saved`
 // (names the first and both values).
 absl::Status CheckSameIdentity(
     const std::map<std::string, std::string>& saved,

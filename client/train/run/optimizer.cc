@@ -99,7 +99,7 @@ absl::Status Optimizer::Load(const std::vector<NamedTensor>& state,
     }
     return absl::InvalidArgumentError(
         StrCat("the optimizer's tensor \"", name,
-               "\" is missing or of another shape"));
+               "\" is missing or has the wrong shape"));
   };
   steps_ = steps;
   if (!mean_.defined()) return absl::OkStatus();

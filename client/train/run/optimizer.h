@@ -43,7 +43,7 @@ class Optimizer {
   // "exp_avg_sq.NAME" in the shape of each parameter; none for kSgd.
   std::vector<NamedTensor> State() const;
   // Restores what State() and steps() returned. INVALID_ARGUMENT: tensors are
-  // missing or have another shape.
+  // missing or have the wrong shape.
   absl::Status Load(const std::vector<NamedTensor>& state, int64_t steps);
 
  private:

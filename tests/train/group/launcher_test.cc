@@ -131,7 +131,7 @@ TEST(LauncherTest, ARankThatFailsEndsTheOthers) {
   const absl::Status status = RunThisTest(3, 1);
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   EXPECT_EQ(status.message(),
-            "rank 1 of 3 ended with status 7; the other ranks were ended");
+            "rank 1 of 3 ended with status 7; the other ranks were stopped");
   EXPECT_EQ(ReasonOf(status), "rank_ended");
 }
 
