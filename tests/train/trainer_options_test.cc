@@ -280,8 +280,8 @@ TEST(TrainerOptionsTest, RefusesImpossiblePrediction) {
   options.job.fanouts = {3};
   options.model.layers = 1;
   ExpectRefusal(CreateStatus(graph, options),
-                "predict_embeddings: they are what the last of at least 2 "
-                "layers reads, but layers is 1");
+                "predict_embeddings: embeddings are the input of the last "
+                "layer of at least 2, but layers is 1");
   options = GraphRun();
   options.predict = file;
   EXPECT_TRUE(CreateStatus(Collection(), options).ok());
