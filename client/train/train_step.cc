@@ -59,7 +59,7 @@ absl::Status TrainStep::CheckBatchMemory(const Minibatch& minibatch) {
   checked_bytes_ = bytes;
   return WithReason(
       CheckMemory(StrCat("training on a batch of ", minibatch.seeds,
-                         " seeds and their neighbours over ",
+                         " seeds and their neighbours with ",
                          model_.config().hidden, " hidden columns"),
                   bytes),
       Reason{"batch_too_large"});

@@ -387,7 +387,7 @@ TEST(TrainStepTest, RefusesABatchThatNoMemoryHolds) {
     const absl::Status status = step.Run(&minibatch, {}).status();
     EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
     EXPECT_EQ(status.message().find("training on a batch of 30 seeds and their "
-                                    "neighbours over 8 hidden columns needs "),
+                                    "neighbours with 8 hidden columns needs "),
               0u)
         << status;
     EXPECT_EQ(ReasonOf(status), "batch_too_large");

@@ -137,7 +137,8 @@ TEST(TrainerOptionsTest, EvaluatesOnlyNodesThatHaveTimes) {
   auto& relation = graph.relations[0];
   relation.time = Range(0, static_cast<int64_t>(relation.edges.size()));
   ExpectRefusal(CreateStatus(graph, TemporalRun()),
-                "temporal: evaluation and predictions take nodes at times");
+                "temporal: evaluation and prediction sample each node at its "
+                "own time, but node type ");
   graph.splits.resize(1);
   const auto source = Serve(graph, "times_of_edges");
   EXPECT_EQ(TrainRanks(1, source, TemporalRun()).size(), 2u);

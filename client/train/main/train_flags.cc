@@ -220,7 +220,7 @@ void TrainFlags::AddEvaluation(CLI::App& group) {
       ->type_name("N,N,...");
   group
       .add_option("--eval-batch-size", eval_batch_size_,
-                  "nodes asked for at once")
+                  "nodes per batch of evaluation")
       ->check(AtLeast(1));
   group.add_option("--eval-ranks", eval_ranks_, "which ranks evaluate")
       ->check(OneOf(WordsIn(kEvalRanksWords)));

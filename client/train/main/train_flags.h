@@ -44,7 +44,7 @@ class TrainFlags {
   void AddProcesses(CLI::App& group);
   void AddEvaluation(CLI::App& group);
   void AddFiles(CLI::App& group);
-  absl::Status CheckServed() const;
+  absl::Status CheckSupported() const;
   bool scripted() const;  // --model script:FILE
   absl::Status FillModel(TrainOptions& options) const;
   absl::Status FillScript(ModelConfig& model) const;
@@ -100,7 +100,8 @@ class TrainFlags {
   std::string metric_;  // empty for the task's own
   std::string eval_negatives_;
   uint32_t eval_every_ = 1;
-  std::string inference_;  // empty for full; scripts and graphs: sampled
+  std::string
+      inference_;  // empty for sampled with scripts and graphs, else full
   std::string eval_fanouts_;
   int64_t eval_batch_size_ = 4096;
   std::string eval_ranks_ = WordFor(kEvalRanksWords, true);

@@ -34,8 +34,9 @@ struct Checkpoint {
 absl::StatusOr<std::vector<char>> SerializeCheckpoint(
     const Checkpoint& checkpoint);
 // Writes those bytes to TemporaryOf(path) and renames it, with fsyncs of the
-// file and of its folder, which must exist. So `path` is always whole, old or
-// new, and nothing else is left. Fails like FileError, naming `path`.
+// file and of its folder, which must exist. So `path` always holds a complete
+// file, the old or the new one, and nothing else is left behind. Fails like
+// FileError, naming `path`.
 absl::Status WriteCheckpoint(const std::filesystem::path& path,
                              const Checkpoint& checkpoint);
 // The file that WriteCheckpoint writes first.

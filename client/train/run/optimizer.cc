@@ -140,7 +140,7 @@ absl::StatusOr<LearningRate> LearningRate::Parse(const std::string& schedule,
   return InvalidField(
       {.field = "lr_schedule",
        .value = StrCat("\"", schedule, "\""),
-       .limit = "is none of constant, cosine and step:EPOCHS:FACTOR"});
+       .limit = "is not one of constant, cosine and step:EPOCHS:FACTOR"});
 }
 
 double LearningRate::At(uint32_t epoch) const {

@@ -31,7 +31,7 @@ class Optimizer {
   Optimizer(const OptimizerConfig& config,
             const std::vector<NamedTensor>& parameters);
 
-  // Takes one step with learning rate `lr`. `gradient`: [size()] kFloat, the
+  // Takes one step with learning rate `lr`. `gradient` is [size()] kFloat, the
   // gradients of all parameters in their order. Throws what LibTorch throws.
   void Step(const at::Tensor& gradient, double lr);
 
