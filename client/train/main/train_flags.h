@@ -100,8 +100,7 @@ class TrainFlags {
   std::string metric_;  // empty for the task's own
   std::string eval_negatives_;
   uint32_t eval_every_ = 1;
-  std::string
-      inference_;  // empty for sampled with scripts and graphs, else full
+  std::string inference_;  // empty for the one that suits model and task
   std::string eval_fanouts_;
   int64_t eval_batch_size_ = 4096;
   std::string eval_ranks_ = WordFor(kEvalRanksWords, true);
