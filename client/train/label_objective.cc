@@ -172,8 +172,8 @@ absl::Status NodeObjective::Check(const RunPlan& plan,
       return FieldStatus(
           absl::StatusCode::kUnimplemented,
           {.field = "predict_embeddings",
-           .limit = StrCat("they are what the last of at least 2 layers "
-                           "reads, but layers is ",
+           .limit = StrCat("embeddings are the input of the last layer of at "
+                           "least 2, but layers is ",
                            options.model.layers)},
           kNoEmbeddings);
     }
@@ -194,7 +194,7 @@ absl::Status GraphObjective::Check(const RunPlan& plan,
         InvalidField({.field = "inference",
                       .value = "full",
                       .limit = "goes through a graph layer by layer, but a "
-                               "batch of graphs holds whole ones"}),
+                               "batch of graph seeds holds whole graphs"}),
         "leave it out");
   }
   if (!options.predict.empty() && options.predict_embeddings) {

@@ -28,7 +28,7 @@ class Learner {
   int64_t optimizer_steps() const { return optimizer_.steps(); }
 
   // Takes one optimizer step with learning rate `rate` and the gradients of all
-  // ranks. `minibatch`: see TrainStep::Run. Leaves the model unchanged if
+  // ranks; see TrainStep::Run for `minibatch`. Leaves the model unchanged if
   // nothing was labelled or the loss is not finite.
   absl::StatusOr<StepSums> Step(const Minibatch* minibatch,
                                 const DropoutKey& dropout, double rate);
@@ -39,9 +39,9 @@ class Learner {
   // Copies all tensors into `checkpoint`, those of the optimizer only on rank
   // 0. Training continues as if this had not been called.
   absl::Status SaveTo(Checkpoint& checkpoint);
-  // Restores the tensors. `same_world`: the checkpoint was written by as many
-  // ranks as there are now. Fails like ParameterSet::Load, Optimizer::Load and
-  // TrainStep::LoadRankBuffers.
+  // Restores the tensors. `same_world` says whether the checkpoint was written
+  // by as many ranks as there are now. Fails like ParameterSet::Load,
+  // Optimizer::Load and TrainStep::LoadRankBuffers.
   absl::Status Load(const Checkpoint& checkpoint, int64_t optimizer_steps,
                     bool same_world);
 

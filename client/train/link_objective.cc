@@ -101,7 +101,7 @@ absl::Status LinkObjective::CheckSplit(const RunPlan& plan,
                    : manifest.EdgeSplit(plan.seed_relation, options.job.split));
 }
 
-// `split`: null if the seeds are listed.
+// `split` is null if the seeds are listed.
 absl::Status LinkObjective::CheckNegatives(const RunPlan& plan,
                                            const EdgeSplitInfo* split) const {
   const std::string& name = plan.options.job.split;
@@ -113,14 +113,15 @@ absl::Status LinkObjective::CheckNegatives(const RunPlan& plan,
         {.field = "negatives",
          .limit = StrCat("it adds pairs that are not edges, but the labels of "
                          "split ",
-                         name, " name those already")},
+                         name, " already name those")},
         Reason{"labels_name_negatives"});
   }
   if (labels && given) {
     return WithReason(
         absl::FailedPreconditionError(
             StrCat("split ", name,
-                   " has labels, which say what is an edge, and negatives")),
+                   " has both negatives and labels, which say which pairs are "
+                   "edges")),
         Reason{"labels_and_negatives"});
   }
   if (task_.loss == LinkLoss::kSoftmax &&
@@ -134,11 +135,12 @@ absl::Status LinkObjective::CheckNegatives(const RunPlan& plan,
   return InvalidField(
       {.field = "task",
        .value = "link",
-       .limit =
-           StrCat("also needs pairs that are not edges, but there are neither "
-                  "negatives to draw nor negatives or labels in ",
-                  plan.options.seeds.has_value() ? "the seeds listed"
-                                                 : StrCat("split ", name))},
+       .limit = StrCat(
+           "also needs pairs that are not edges, but none are to be "
+           "drawn, and ",
+           plan.options.seeds.has_value() ? "the listed seeds have"
+                                          : StrCat("split ", name, " has"),
+           " neither negatives nor labels")},
       Reason{"no_negatives"});
 }
 

@@ -36,7 +36,7 @@ class Objective {
  public:
   virtual ~Objective() = default;
 
-  // Returns the graph as a model for these seeds sees it. Errors of
+  // Returns the graph as a model for these seeds sees it. Fails like
   // GraphShape::OfGraphs.
   virtual absl::StatusOr<GraphShape> Shape(const ResolvedJob& job,
                                            const Schema& schema) const = 0;

@@ -23,7 +23,7 @@ namespace millrace {
 class RunCheckpoints {
  public:
   // Locks the folder of checkpoints if the run trains and keeps any; `write`
-  // writes them. Keeps references to `options` and `collectives`. Errors of
+  // writes them. Keeps references to `options` and `collectives`. Fails like
   // CheckpointWriter::Open and CheckWritableFolder, naming the field.
   static absl::StatusOr<std::unique_ptr<RunCheckpoints>> Open(
       const TrainOptions& options, Collectives& collectives,

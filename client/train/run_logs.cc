@@ -48,7 +48,8 @@ absl::Status RunLogs::OpenConsumed(RunState& state) {
   if (options_.resume) {
     MILLRACE_ASSIGN_OR_RETURN(last, LastAttempt(path));
   }
-  // No rank writes before all are here and have thus begun their files.
+  // No rank may write until all ranks have got here, and so have begun their
+  // files.
   MILLRACE_ASSIGN_OR_RETURN(const std::vector<int64_t> lasts,
                             GatherNumbers(last));
   state.attempt = std::max(state.attempt,

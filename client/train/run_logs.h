@@ -29,8 +29,9 @@ class RunLogs {
       : options_(options), collectives_(collectives) {}
 
   // Opens the files for the attempt that starts in `state`, and sets its number
-  // to one that no attempt in them has. `resumed`: the attempt starts from a
-  // checkpoint. All ranks call it. Fails like LineFile and Collectives.
+  // to one that no attempt in them has. `resumed` says whether the attempt
+  // starts from a checkpoint. All ranks call it. Fails like LineFile and
+  // Collectives.
   absl::Status Open(bool resumed, RunState& state);
 
   // Adds a batch that is about to be trained on to --consumed-log.

@@ -32,9 +32,9 @@ absl::Status CheckModelMemory(const RunPlan& plan, const ModelConfig& model) {
       .host = SaturatedProduct({values, kValue, copies, ranks})};
   return WithReason(
       CheckMemory(
-          StrCat("training a model from ", model.in, " features over ",
-                 model.hidden, " hidden columns to ", model.out, " outputs in ",
-                 ranks, ranks == 1 ? " trainer" : " trainers"),
+          StrCat("training a model with ", model.in, " features, ",
+                 model.hidden, " hidden columns and ", model.out,
+                 " outputs in ", ranks, ranks == 1 ? " trainer" : " trainers"),
           need),
       Reason{"model_too_large"});
 }
@@ -52,7 +52,7 @@ absl::Status CheckScriptTensors(const Model& model, const std::string& file) {
   return absl::OkStatus();
 }
 
-// `wanted`: the number of outputs that the labels need.
+// `wanted` is the number of outputs that the labels need.
 absl::Status CheckScriptOutputs(const RunPlan& plan, const ScriptModel& script,
                                 int64_t wanted) {
   const bool classes = plan.options.task.kind == TaskKind::kSingle;

@@ -37,7 +37,7 @@ absl::Status CheckTask(const TrainOptions& options) {
   return InvalidField(error);
 }
 
-// Evaluation takes nodes at their own times, so they must have some.
+// Evaluation samples each node at its own time, so nodes must have times.
 absl::Status CheckEvaluationTimes(const TrainOptions& options,
                                   const ResolvedJob& job,
                                   const Manifest& manifest) {
@@ -58,9 +58,9 @@ absl::Status CheckEvaluationTimes(const TrainOptions& options,
   return FieldStatus(
       absl::StatusCode::kFailedPrecondition,
       {.field = "temporal",
-       .limit = StrCat("evaluation and predictions take nodes at times of "
-                       "their own, but node type ",
-                       type.name, " has none")},
+       .limit = StrCat("evaluation and prediction sample each node at its own "
+                       "time, but node type ",
+                       type.name, " has no times")},
       Reason{"nodes_without_times"});
 }
 
@@ -82,7 +82,7 @@ absl::Status CheckEvaluation(const TrainOptions& options,
     return InvalidField(
         {.field = "inference",
          .value = "full",
-         .limit = "reads all neighbours, also those later than a seed"},
+         .limit = "reads all neighbours, including those later than a seed"},
         Reason{"full_inference_in_time"});
   }
   if (options.model.kind == ModelKind::kScript) {
@@ -90,7 +90,8 @@ absl::Status CheckEvaluation(const TrainOptions& options,
         absl::StatusCode::kUnimplemented,
         {.field = "inference",
          .value = "full",
-         .limit = "runs a model layer by layer, which a script does not offer"},
+         .limit =
+             "runs a model layer by layer, which a script does not support"},
         Reason{"full_inference_of_script"});
   }
   return absl::OkStatus();
@@ -123,8 +124,8 @@ absl::Status CheckRelationTypes(const ModelConfig& model,
   return FieldStatus(absl::StatusCode::kUnimplemented,
                      {.field = "model",
                       .value = std::string(info.name),
-                      .limit = "takes a graph's relations, not the types of a "
-                               "relation's edges"},
+                      .limit = "distinguishes relations, not types of edges "
+                               "within a relation"},
                      Reason{"edge_types_unread"});
 }
 

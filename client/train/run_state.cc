@@ -78,7 +78,8 @@ class FieldReader {
     Take(Find(checkpoint_.counters, name), wide);
     if (wide < 0 || wide > kMost) {
       status_.Update(absl::DataLossError(
-          StrCat("its \"", name, "\" is ", wide, ", not from 0 to ", kMost)));
+          StrCat("its \"", name, "\" is ", wide,
+                 ", which is not in the range 0 to ", kMost)));
     }
     count = static_cast<uint32_t>(wide);
   }

@@ -21,7 +21,7 @@ namespace millrace {
 namespace {
 
 // What follows the gradients in the exchanged buffer. Counts are exact in
-// float32 up to 2^24 labels a step.
+// float32 up to 2^24 labels per step.
 enum Tail { kLoss = 0, kLabelled, kCorrect, kTailSize };
 
 // Returns the tensors of all ranks, one row each, bit for bit.
@@ -59,7 +59,7 @@ absl::Status TrainStep::CheckBatchMemory(const Minibatch& minibatch) {
   checked_bytes_ = bytes;
   return WithReason(
       CheckMemory(StrCat("training on a batch of ", minibatch.seeds,
-                         " seeds and their neighbours over ",
+                         " seeds and their neighbours with ",
                          model_.config().hidden, " hidden columns"),
                   bytes),
       Reason{"batch_too_large"});
@@ -214,7 +214,7 @@ absl::Status TrainStep::LoadRankBuffers(const std::vector<NamedTensor>& ranks) {
       if (!fits || found == buffers.end() ||
           found->tensor.sizes() != row.sizes()) {
         return absl::InvalidArgumentError(
-            StrCat("the ranks' \"", rows.name, "\" have another shape"));
+            StrCat("the ranks' \"", rows.name, "\" has the wrong shape"));
       }
       found->tensor.copy_(row);
     }

@@ -34,8 +34,8 @@ class TrainStep {
   TrainStep(Model& model, Collectives& collectives, const Objective& objective);
 
   // If `minibatch` is null or has no label, this rank runs no forward pass and
-  // adds zeros. RESOURCE_EXHAUSTED: the batch does not fit in memory. Errors of
-  // Collectives; INTERNAL from LibTorch.
+  // adds zeros. RESOURCE_EXHAUSTED: the batch does not fit in memory. Also
+  // the errors of Collectives; INTERNAL from LibTorch.
   absl::StatusOr<StepSums> Run(const Minibatch* minibatch,
                                const DropoutKey& dropout);
 

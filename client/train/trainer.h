@@ -63,8 +63,8 @@ class Trainer {
   // Fills in the metrics, and returns whether they are the best so far.
   absl::StatusOr<bool> Evaluate(MetricsRecord& record);
   bool IsOutOfPatience() const;
-  // Hands a copy of the run to the writer of checkpoints; `best`: for best.pt
-  // too. All ranks call it.
+  // Hands a copy of the run to the writer of checkpoints, with `best` for
+  // best.pt too. All ranks call it.
   absl::Status Save(bool best);
   absl::Status EndRun();
   absl::Status WritePrediction();

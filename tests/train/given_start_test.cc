@@ -140,8 +140,8 @@ TEST(InitTest, RefusesFilesWithoutWeights) {
     options.init = (directory / name).string();
     EXPECT_THAT(Refusal(ClassGraph(100, kSeeds), options).message(),
                 AllOf(HasSubstr(name), HasSubstr(what),
-                      HasSubstr("\ngive a file of torch.save(model."
-                                "state_dict(), FILE), not of the model")));
+                      HasSubstr("\ngive a file written by torch.save(model."
+                                "state_dict(), FILE), not the model")));
   };
   std::ofstream(directory / "text.pt") << "weights";
   refusal("text.pt", ": this is not a file written by torch.save");
@@ -274,7 +274,7 @@ TEST(GivenOrderTest, NamesTheSeedThatDoesNotFit) {
   ids[7] = kSeeds + 3;  // a node of the valid split
   EXPECT_THAT(refusal(ids, 0), HasSubstr(": 43 is not one of the job's seeds"));
   ids[7] = ids[5];
-  EXPECT_THAT(refusal(ids, 0), HasSubstr(": seed 15 stands twice"));
+  EXPECT_THAT(refusal(ids, 0), HasSubstr(": seed 15 occurs twice"));
   ids = EveryThird();
   ids.erase(ids.begin() + 5);
   EXPECT_THAT(refusal(ids, 0), HasSubstr(": seed 15 is missing"));
@@ -284,7 +284,7 @@ TEST(GivenOrderTest, NamesTheSeedThatDoesNotFit) {
   ids = EveryThird();
   ids[0] = ids[1];
   both.insert(both.end(), ids.begin(), ids.end());
-  EXPECT_THAT(refusal(both, 2), HasSubstr(": row 1: seed 3 stands twice"));
+  EXPECT_THAT(refusal(both, 2), HasSubstr(": row 1: seed 3 occurs twice"));
   EXPECT_THAT(refusal(both, 4), HasSubstr(": row 0: seed 1 is missing"));
 }
 
@@ -299,7 +299,7 @@ TEST(GivenOrderTest, RefusesWhatItCannotOrder) {
   options.order = WriteOrder(directory / "order.npy", EveryThird());
   options.seeds.emplace().ids = {1, 2, 1};
   EXPECT_THAT(Refusal(ClassGraph(100, kSeeds), options).message(),
-              HasSubstr("seed 1 stands twice among the job's"));
+              HasSubstr("seed 1 occurs twice among the job's seeds"));
 }
 
 TEST(GivenOrderTest, IsPartOfARun) {

@@ -77,19 +77,19 @@ class GroupTest(GroupCase):
             zero, one = self.run_ranks((*first_options, *self.secret()),
                                        (option, other, *self.secret()))
             self.assertEqual(one[0], 2, one[1])
-            self.assertIn(f"{option} of rank 1: ", one[1])
+            self.assertIn(f"{option} on rank 1: ", one[1])
             self.assertIn("start every rank with the same options", one[1])
             # All ranks exit with the status of wrong usage, so that their
             # supervisors do not restart them.
             self.assertEqual(zero[0], 2, zero[1])
-            self.assertIn(f"{option} of rank 1: ", zero[1])
-            self.assertIn("(says rank 1)", zero[1])
+            self.assertIn(f"{option} on rank 1: ", zero[1])
+            self.assertIn("(reported by rank 1)", zero[1])
 
     def test_without_a_secret_only_the_rank_itself_knows_of_wrong_usage(self):
         zero, one = self.run_ranks(("--lr", "0.1"), ("--lr", "0.25"))
         self.assertEqual(one[0], 2, one[1])
         self.assertEqual(zero[0], 1, zero[1])
-        self.assertIn("rank 1 failed: --lr of rank 1: ", zero[1])
+        self.assertIn("rank 1 failed: --lr on rank 1: ", zero[1])
 
     def test_rank_zero_decides_about_resume(self):
         """Each supervisor adds --resume for the ranks of its own host."""

@@ -111,20 +111,20 @@ class MemoryTest(unittest.TestCase):
     def test_training_refuses_absurd_sizes(self):
         errors = self.train("sentinel", "--hidden", 16)
         self.assertIn("node 5 has the label 10000000, but only 8 different "
-                      "labels occur; labels beyond 4095 are taken for classes "
-                      "only where at least one class in 16 occurs\n", errors)
+                      "labels occur; labels above 4095 count as classes only "
+                      "if at least one class in 16 occurs\n", errors)
         self.assertIn("import the labels with -1 for each node that has none",
                       errors)
 
     def test_model_must_fit(self):
         errors = self.train("sentinel", "--classes", 10000001)
-        self.assertRegex(errors, "training a model from 8 features over "
-                                 "256 hidden columns to 10000001 outputs in 1 "
+        self.assertRegex(errors, "training a model with 8 features, "
+                                 "256 hidden columns and 10000001 outputs in 1 "
                                  "trainer needs 123.1 GB of memory, but "
                                  "[0-9.]+ [MG]B is available")
         errors = self.train("plain", "--classes", 1 << 20, "--hidden", 1 << 20)
         self.assertRegex(
-            errors, "1048576 hidden columns to 1048576 outputs .* needs ")
+            errors, "1048576 hidden columns and 1048576 outputs .* needs ")
         errors = self.train("plain", "--classes", 1 << 40, "--hidden", 1 << 20)
         self.assertRegex(errors, "needs 18.4 EB of memory")
 
@@ -139,8 +139,8 @@ class MemoryTest(unittest.TestCase):
         status, errors = self.run_limited(*command, 4096, limit=2000 * MB)
         self.assertEqual(status, 0, errors)
         errors = self.refused(*command, 8192, limit=2000 * MB)
-        self.assertRegex(errors, "training a model from 8 features over "
-                                 "8192 hidden columns to 7 outputs in 4 "
+        self.assertRegex(errors, "training a model with 8 features, "
+                                 "8192 hidden columns and 7 outputs in 4 "
                                  "trainers needs 2.2 GB of memory in one "
                                  "process, but "
                                  "[0-9.]+ GB is available within ulimit -v\n")

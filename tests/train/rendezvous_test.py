@@ -5,7 +5,6 @@ import json
 import os
 import pathlib
 import random
-import re
 import signal
 import socket
 import struct
@@ -206,7 +205,7 @@ class RendezvousTest(GroupCase):
         rank = self.start_rank(0, 2, free_port(), option, path)
         _, stderr = rank.communicate(timeout=LIMIT)
         self.assertEqual(rank.returncode, 2, stderr)
-        self.assertIn("has 5 bytes, at least 16 are needed", stderr)
+        self.assertIn("has 5 bytes; at least 16 are needed", stderr)
 
     def test_workers_make_their_own_secret(self):
         done = subprocess.run(
@@ -257,8 +256,7 @@ class RendezvousTest(GroupCase):
             timeout=LIMIT, env=dict(os.environ, GLOO_SOCKET_IFNAME="nosuch0"))
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertIn('GLOO_SOCKET_IFNAME is "nosuch0"', done.stderr)
-        self.assertTrue(re.search(r"set it to some of .*\blo\b", done.stderr),
-                        done.stderr)
+        self.assertRegex(done.stderr, r"set it to one or more of .*\blo\b")
         self.assertNotIn("bug", done.stderr)
 
     def test_warns_about_a_group_without_a_secret(self):

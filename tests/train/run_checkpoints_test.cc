@@ -160,7 +160,7 @@ TEST_F(RunCheckpointsTest, ErrorsOfTheFolderNameTheField) {
         RunCheckpoints::Open(options_, collectives, WriteCheckpoint).status();
     EXPECT_TRUE(absl::IsInvalidArgument(status));
     EXPECT_EQ(status.message(), "checkpoint: " + options_.checkpoint +
-                                    "/last.pt is of an earlier run");
+                                    "/last.pt is from an earlier run");
     EXPECT_EQ(ReasonOf(status), "earlier_checkpoint");
   });
 }

@@ -222,7 +222,7 @@ class SuperviseTest(unittest.TestCase):
             process = self.start(self.train("--lr", 0.1, *workers))
             _, stderr = process.communicate(timeout=LIMIT)
             self.assertEqual(process.returncode, 2, stderr)
-            self.assertIn(f"{last} is of an earlier run", stderr)
+            self.assertIn(f"{last} is from an earlier run", stderr)
             self.assertNotIn("starting again", stderr)
             self.assertEqual((last.read_bytes(), log.read_bytes()), before)
 
@@ -248,7 +248,7 @@ class SuperviseTest(unittest.TestCase):
             self.assertEqual(host.returncode, 2, stderr)
             self.assertNotIn("starting again", stderr)
             said.append(stderr)
-        self.assertIn("(says rank 0)", said[1])
+        self.assertIn("(reported by rank 0)", said[1])
 
     def test_hosts_meet_again_at_the_same_port(self):
         hosts = self.start_hosts()

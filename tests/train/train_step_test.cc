@@ -286,7 +286,7 @@ TEST_F(RunningStatisticsTest, RefusesRowsOfAnotherModelOrWorld) {
       const absl::Status status = step.LoadRankBuffers({rows});
       EXPECT_TRUE(absl::IsInvalidArgument(status)) << rows.name;
       EXPECT_EQ(status.message(),
-                "the ranks' \"" + rows.name + "\" have another shape");
+                "the ranks' \"" + rows.name + "\" has the wrong shape");
     }
     EXPECT_TRUE(buffer.tensor.equal(before));
   });
@@ -387,7 +387,7 @@ TEST(TrainStepTest, RefusesABatchThatNoMemoryHolds) {
     const absl::Status status = step.Run(&minibatch, {}).status();
     EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
     EXPECT_EQ(status.message().find("training on a batch of 30 seeds and their "
-                                    "neighbours over 8 hidden columns needs "),
+                                    "neighbours with 8 hidden columns needs "),
               0u)
         << status;
     EXPECT_EQ(ReasonOf(status), "batch_too_large");

@@ -137,7 +137,8 @@ TEST(TrainerOptionsTest, EvaluatesOnlyNodesThatHaveTimes) {
   auto& relation = graph.relations[0];
   relation.time = Range(0, static_cast<int64_t>(relation.edges.size()));
   ExpectRefusal(CreateStatus(graph, TemporalRun()),
-                "temporal: evaluation and predictions take nodes at times");
+                "temporal: evaluation and prediction sample each node at its "
+                "own time, but node type ");
   graph.splits.resize(1);
   const auto source = Serve(graph, "times_of_edges");
   EXPECT_EQ(TrainRanks(1, source, TemporalRun()).size(), 2u);
@@ -280,8 +281,8 @@ TEST(TrainerOptionsTest, RefusesImpossiblePrediction) {
   options.job.fanouts = {3};
   options.model.layers = 1;
   ExpectRefusal(CreateStatus(graph, options),
-                "predict_embeddings: they are what the last of at least 2 "
-                "layers reads, but layers is 1");
+                "predict_embeddings: embeddings are the input of the last "
+                "layer of at least 2, but layers is 1");
   options = GraphRun();
   options.predict = file;
   EXPECT_TRUE(CreateStatus(Collection(), options).ok());

@@ -870,7 +870,7 @@ TEST(TrainerTest, RefusesAModelThatNoMemoryHolds) {
   EXPECT_TRUE(absl::IsResourceExhausted(adam)) << adam;
   EXPECT_THAT(std::string(adam.message()),
               ::testing::StartsWith(
-                  "training a model from 6 features over 8 hidden columns to 4 "
+                  "training a model with 6 features, 8 hidden columns and 4 "
                   "outputs in 1000000000 trainers needs 4.1 TB of memory"));
   EXPECT_EQ(ReasonOf(adam), "model_too_large");
   options.optimizer.kind = OptimizerKind::kSgd;

@@ -66,9 +66,9 @@ absl::StatusOr<int64_t> CountClasses(
   return WithReason(
       absl::FailedPreconditionError(StrCat(
           "node ", largest.node, " has the label ", largest.label,
-          ", but only ", occurring, " different labels occur; labels beyond ",
+          ", but only ", occurring, " different labels occur; labels above ",
           kUnquestionedClasses - 1,
-          " are taken for classes only where at least one class in ",
+          " count as classes only if at least one class in ",
           kClassesPerOccurring, " occurs")),
       Reason{"classes_with_gaps"});
 }

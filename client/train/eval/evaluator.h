@@ -39,8 +39,8 @@ struct EvaluationOptions {
 // their order, the whole graph, and the options' fanouts.
 JobSpec SampledJob(const JobSpec& trained, const EvaluationOptions& options);
 
-// Checks a job for evaluation. Fails like ResolveJob, which name the options of
-// evaluation instead of those of training.
+// Checks a job for evaluation. Fails like ResolveJob(), but errors name the
+// fields of evaluation instead of those of training.
 absl::Status CheckEvaluationJob(const JobSpec& job, const Manifest& manifest);
 
 // Returns options that divide the batches among the ranks that evaluate.
@@ -63,8 +63,8 @@ class Evaluator {
 
   // RESOURCE_EXHAUSTED: what Run() or, with `predicts`, Predict() keeps for all
   // nodes does not fit in the memory that is available. Embeddings take no more
-  // than Run(). Call it once, before any rank of the host runs, or what other
-  // ranks hold already counts twice.
+  // than Run(). Must be called once, before any rank of the host runs;
+  // otherwise, memory that other ranks already hold is counted twice.
   virtual absl::Status CheckMemory(bool predicts) const = 0;
 
   // Fails like FullInference, Loader and Collectives.

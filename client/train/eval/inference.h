@@ -42,17 +42,17 @@ class FullInference {
                 Model& model, Collectives& collectives,
                 const InferenceOptions& options);
 
-  // Returns the rows of the seeds' type after `layers` layers (0: what the
-  // first layer reads) in this rank's range, [end() - begin(), width] kFloat.
-  // Fails like Loader and Collectives.
+  // Returns the rows of the seeds' type after `layers` layers (0 means the
+  // input of the first layer) in this rank's range, [end() - begin(), width]
+  // kFloat. Fails like Loader and Collectives.
   absl::StatusOr<at::Tensor> Run(int layers);
   // The same for all nodes, [n, width], on every rank.
   absl::StatusOr<at::Tensor> RunForAll(int layers);
   // The same after all layers, per node type; defined for the output types.
   absl::StatusOr<std::vector<at::Tensor>> RunForAllTypes();
 
-  // The most bytes of matrices that Run(layers) holds at once or, with
-  // `for_all`, RunForAll() and RunForAllTypes() do.
+  // Maximum number of bytes of matrices that Run(layers) holds at a time or,
+  // with `for_all`, RunForAll() and RunForAllTypes() do.
   MemoryNeed MemoryNeeded(int layers, bool for_all) const;
   // RESOURCE_EXHAUSTED: they do not fit in the memory that is available (names
   // the numbers and --inference sampled).
@@ -73,9 +73,9 @@ class FullInference {
   // that layer 0 reads) on the ranks [begin_rank, end_rank).
   uint64_t MatrixBytes(int layer, int begin_rank, int end_rank,
                        int copies) const;
-  // The most bytes that `holders` ranks, each with the rows of all nodes, and
-  // `workers` ranks, each with as many rows of its own as this one, hold at
-  // once.
+  // Maximum number of bytes that `holders` ranks, each with the rows of all
+  // nodes, and `workers` ranks, each with as many rows of its own as this one,
+  // hold at a time.
   uint64_t PeakBytes(int layers, bool for_all, int holders, int workers) const;
   // Calls `use` with batches of one hop of `fanout` around this rank's nodes
   // of `type`, and with the first row of each. Rank 0 shows progress of `what`.
@@ -86,8 +86,8 @@ class FullInference {
   absl::StatusOr<PerType> RunTypes(int layers);
   // What layer 0 reads for this rank's range of `type`.
   absl::StatusOr<at::Tensor> RunInput(TypeIndex type);
-  // Runs one layer over this rank's range of `type`. `input`: the rows of all
-  // nodes from the layer before.
+  // Runs one layer over this rank's range of `type`. `input` has the rows of
+  // all nodes from the previous layer.
   absl::StatusOr<at::Tensor> RunLayer(int layer, TypeIndex type,
                                       const PerType& input);
   absl::Status RunChunk(int layer, TypeIndex type, const PerType& input,

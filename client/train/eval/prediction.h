@@ -10,7 +10,7 @@
 namespace millrace {
 
 // Writes a matrix as a .npy file of float32. Replaces an existing file in one
-// step. Fails like WriteNpy, or as the file system does.
+// step. Fails like WriteNpy() or with an error of the file system.
 absl::Status WriteMatrix(const std::filesystem::path& path,
                          const at::Tensor& rows);
 

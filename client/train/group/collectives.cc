@@ -27,8 +27,8 @@
 namespace millrace {
 namespace {
 
-// Practically none: a slow evaluation on another rank must not end a
-// collective. The heartbeat notices ranks that are lost.
+// Practically no deadline, since a slow evaluation on another rank must not end
+// a collective. The heartbeat notices ranks that are lost.
 constexpr std::chrono::hours kNoDeadline{24 * 7};
 
 // How soon an interrupt is noticed.
@@ -61,7 +61,7 @@ Collectives::Collectives(const GroupAddress& group) : group_(group) {}
 
 Collectives::~Collectives() {
   if (heartbeat_ != nullptr && !ended_) {
-    Fail(absl::AbortedError("ended before its time"));
+    Fail(absl::AbortedError("ended early"));
   }
   heartbeat_.reset();
 }
@@ -101,7 +101,7 @@ absl::Status Collectives::Join(const CollectiveOptions& options) {
 }
 
 // If rank 0 is stopped, every call to its store hangs, even the first one. So
-// only the heartbeat, which notices that, calls it until all ranks have come.
+// only the heartbeat, which notices that, calls it until all ranks have joined.
 absl::Status Collectives::Meet(const CollectiveOptions& options,
                                SteadyTime deadline) {
   meeting_point_ = group_;
@@ -163,7 +163,7 @@ absl::Status Collectives::OpenStore(absl::Duration timeout,
         store_options.isServer ? "listen at " : "talk to rank 0 at ",
         group_.host, ":", group_.port, ": ", what.substr(0, what.find('\n')),
         store_options.isServer
-            ? "\nset MASTER_PORT to a free port of this host, everywhere"
+            ? "\nset MASTER_PORT to a free port of this host, on every rank"
             : "\nstart the group again"));
   }
   return absl::OkStatus();
@@ -187,7 +187,7 @@ absl::Status Collectives::WaitForAll(absl::Duration timeout) {
       continue;
     }
     return absl::DeadlineExceededError(
-        StrCat(who, " did not come within ", absl::FormatDuration(timeout),
+        StrCat(who, " did not join within ", absl::FormatDuration(timeout),
                loopback_note_,
                "\nstart every rank with the same MASTER_ADDR, MASTER_PORT and "
                "WORLD_SIZE"));
@@ -227,9 +227,9 @@ absl::Status Collectives::ConnectGloo(
   return absl::UnavailableError(
       StrCat(connected.ok() ? std::string(connected->status().message())
                             : StrCat("rank ", group_.rank,
-                                     " has no connection to all others after ",
+                                     " is not connected to all others after ",
                                      absl::FormatDuration(timeout)),
-             "\nlet the hosts of all ranks reach each other at all ports; "
+             "\nlet the hosts of all ranks reach each other on all ports; "
              "GLOO_SOCKET_IFNAME chooses the interface"));
 }
 
@@ -281,8 +281,8 @@ absl::StatusOr<std::vector<char>> Collectives::ShareBytes(
     return shared;
   }
   return absl::UnavailableError(
-      "the data that came as rank 0's is not signed with the group's secret\n"
-      "keep the ranks in a network that nobody else reaches");
+      "the data received as rank 0's is not signed with the group's secret\n"
+      "run the ranks in a network that nobody else can reach");
 }
 
 // Returns rank 0's bytes, which strangers may have changed on the way.

@@ -19,9 +19,9 @@ namespace millrace {
 
 struct CollectiveOptions {
   // How long a rank waits for rank 0, at whose port the ranks meet, and, once
-  // all have come, for connections to the others.
+  // all have joined, for connections to the others.
   absl::Duration meet_timeout = absl::Minutes(1);
-  // How long the ranks wait for each other to come up.
+  // How long the ranks wait for each other to join.
   absl::Duration start_timeout = absl::Minutes(5);
   HeartbeatOptions heartbeat;
 };
@@ -36,12 +36,11 @@ class Collectives {
  public:
   // Meets the other ranks, and logs which ones it waits for. UNAVAILABLE: rank
   // 0 is not at the group's address within meet_timeout, or cannot listen
-  // there, or a rank that came is lost (names it), or ranks cannot reach each
-  // other. DEADLINE_EXCEEDED: ranks did not come within start_timeout (names
-  // them).
-  // FAILED_PRECONDITION: the group's address is not rank 0's, or ranks have
-  // different secrets. INVALID_ARGUMENT: GLOO_SOCKET_IFNAME names an interface
-  // that this host does not have. CANCELLED: interrupted.
+  // there, or a rank that had joined is lost (names it), or ranks cannot reach
+  // each other. DEADLINE_EXCEEDED: ranks did not join within start_timeout
+  // (names them). FAILED_PRECONDITION: the group's address is not rank 0's, or
+  // ranks have different secrets. INVALID_ARGUMENT: GLOO_SOCKET_IFNAME names an
+  // interface that this host does not have. CANCELLED: interrupted.
   static absl::StatusOr<std::unique_ptr<Collectives>> Connect(
       const GroupAddress& group, const CollectiveOptions& options = {});
   // Ends the group for this rank: calls Fail() unless Finish() or Fail() was
@@ -57,7 +56,7 @@ class Collectives {
   // Copies root's tensor into every rank's.
   absl::Status Broadcast(at::Tensor tensor, int root);
   // Returns rank 0's bytes, of any length, on every rank. Also UNAVAILABLE: the
-  // bytes that came are not signed with the group's secret.
+  // bytes received are not signed with the group's secret.
   absl::StatusOr<std::vector<char>> ShareBytes(std::vector<char> bytes);
   // Returns rank 0's answer on every rank.
   absl::StatusOr<bool> ShareAnswer(bool answer);

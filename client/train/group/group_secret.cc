@@ -27,9 +27,9 @@ absl::StatusOr<std::string> ReadGroupSecret(const std::string& path) {
     return WithAdvice(
         InvalidField(
             {.field = "rendezvous_secret",
-             .limit = StrCat(path, " has ", secret->size(), " bytes, at least ",
+             .limit = StrCat(path, " has ", secret->size(), " bytes; at least ",
                              kLeastBytes, " are needed")}),
-        StrCat("make it by `openssl rand -hex 32 >", path,
+        StrCat("make it with `openssl rand -hex 32 >", path,
                "` and copy it to all hosts"));
   }
   struct stat file = {};

@@ -41,7 +41,7 @@ struct Heartbeat::State {
   void ReadOthers();
   void Watch();
   void AwaitPublished() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
-  void Look() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  void CheckSilence() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   void Lose(const std::string& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   void Accept(int rank, const RankState& state)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
@@ -118,7 +118,7 @@ void Heartbeat::State::AcceptFailure(int rank, const absl::Status& why) {
   // does not retry it.
   const std::pair<absl::string_view, absl::string_view> lines =
       absl::StrSplit(why.message(), absl::MaxSplits('\n', 1));
-  loss = Reworded(why, StrCat(lines.first, " (says rank ", rank, ")",
+  loss = Reworded(why, StrCat(lines.first, " (reported by rank ", rank, ")",
                               lines.second.empty() ? "" : "\n", lines.second));
 }
 
@@ -152,8 +152,8 @@ void Heartbeat::State::Connect() {
 void Heartbeat::State::EndOldGroup() {
   MutexLock lock(&mutex);
   Lose(StrCat("the group at ", group.host, ":", group.port,
-              " is of an earlier start, with another process as rank ",
-              group.rank, "\nend the processes that are left of it"));
+              " is from an earlier start, with another process as rank ",
+              group.rank, "\nend its remaining processes"));
   old_group = true;
   failing = absl::AbortedError("it was started again");
 }
@@ -276,7 +276,7 @@ void Heartbeat::State::Beat() {
 }
 
 // Looks for ranks that have been silent for too long.
-void Heartbeat::State::Look() {
+void Heartbeat::State::CheckSilence() {
   if (published) return;  // others may be gone already
   if (watched - answered > options.silence) {
     Lose(StrCat("rank 0 is lost: its port ", group.host, ":", group.port,
@@ -284,7 +284,7 @@ void Heartbeat::State::Look() {
                 absl::FormatDuration(options.silence)));
   }
   for (int r = 0; r < group.world; ++r) {
-    // One that has not come up yet cannot be silent.
+    // A rank that has not joined yet cannot be silent.
     if (r == group.rank || ended[r] || counter[r] == 0) continue;
     if (watched - heard[r] <= options.silence) continue;
     Lose(StrCat("rank ", r, " is lost: silent for ",
@@ -305,7 +305,7 @@ void Heartbeat::State::Watch() {
     watched += std::clamp(now - last, absl::ZeroDuration(),
                           std::max(options.interval, options.silence / 4));
     last = now;
-    Look();
+    CheckSilence();
   }
   if (!stop && !WaitFor(options.grace, stopped)) {
     std::fprintf(stderr, "%s: %s\n", program_invocation_short_name,

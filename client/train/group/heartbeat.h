@@ -29,11 +29,11 @@ struct HeartbeatOptions {
 };
 
 // Notices ranks that died, hang in the kernel or were stopped, and says which
-// ones; a blocked collective cannot. On a thread of its own, each rank writes
-// its state to rank 0's store again and again, and reads those of the others. A
-// second thread watches the first one, because the store never answers if rank
-// 0 is stopped. Messages are signed with the group's secret; those that are not
-// signed are ignored.
+// ones; a blocked collective cannot. On a thread of its own, each rank
+// periodically writes its state to rank 0's store, and reads those of the
+// others. A second thread watches the first one, because the store never
+// answers if rank 0 is stopped. Messages are signed with the group's secret;
+// those that are not signed are ignored.
 // States: beating -> ended, by Finish() or Fail() or a loss.
 // Threads: any may call any method.
 class Heartbeat {
@@ -46,7 +46,7 @@ class Heartbeat {
   ~Heartbeat();
 
   // UNAVAILABLE: a rank was lost or has failed (says which was first, and why).
-  // FAILED_PRECONDITION: another rank has another secret. In a group with a
+  // FAILED_PRECONDITION: another rank has a different secret. In a group with a
   // secret, a usage error (field_error.h) stays one.
   absl::Status status() const;
   // Whether the group that was found is from an earlier start, in which another
@@ -56,8 +56,8 @@ class Heartbeat {
   // Signs messages of this run. Call it only after WaitForAll() has returned no
   // ranks.
   MessageSigner signer() const;
-  // Waits until all ranks have come up or status() is an error, for at most
-  // `timeout`; returns the ranks that have not come up.
+  // Waits until all ranks have joined or status() is an error, for at most
+  // `timeout`; returns the ranks that have not joined.
   std::vector<int> WaitForAll(absl::Duration timeout) const;
   // Waits for status() to be an error, for at most `timeout`; returns it.
   absl::Status WaitForLoss(absl::Duration timeout) const;
@@ -66,7 +66,7 @@ class Heartbeat {
   void Finish();
   // Tells the others that this rank ends, and why (an error).
   void Fail(const absl::Status& why);
-  // Waits until every other rank that came up has finished or failed, for at
+  // Waits until every other rank that joined has finished or failed, for at
   // most `timeout`. Rank 0 calls it last, because its store ends with it.
   void WaitForOthers(absl::Duration timeout) const;
 

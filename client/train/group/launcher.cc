@@ -190,7 +190,7 @@ void Launcher::Reap(int rank) {
   if (failure_.ok() || (wrong_usage && !absl::IsInvalidArgument(failure_))) {
     const std::string what =
         StrCat("rank ", rank, " of ", count_, " ", DescribeWaitStatus(*status),
-               "; the other ranks were ended");
+               "; the other ranks were stopped");
     failure_ =
         wrong_usage
             ? WithAdvice(InvalidField({.field = "workers", .limit = what}),

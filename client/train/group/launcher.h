@@ -13,7 +13,8 @@ namespace millrace {
 // of the others is printed after "[rank R] ". If a rank does not end with
 // status 0, the launcher ends the rest. It passes on interrupts. No rank
 // outlives the launcher, however it ends.
-// `threads`: OpenMP threads of each rank; 0 for cores / workers.
+// `threads` is the number of OpenMP threads of each rank; 0 means cores /
+// workers.
 // UNAVAILABLE: a rank failed (says which and how). INVALID_ARGUMENT: a rank was
 // started with wrong options (says which). CANCELLED: interrupted.
 absl::Status RunWorkers(char** argv, int workers, int threads);

@@ -10,7 +10,7 @@
 
 namespace millrace {
 
-// What a rank tells the others about itself, again and again.
+// What a rank tells the others about itself periodically.
 struct RankState {
   int64_t beats = 0;      // grows by one each time
   bool finished = false;  // it is done, and this is its last message

@@ -99,7 +99,7 @@ absl::StatusOr<BoundSocket> BindTo(const GroupAddress& group,
     return absl::UnavailableError(
         StrCat("rank 0 cannot listen at ", group.host, ":", group.port, " (",
                address.Host(), "): ", std::strerror(errno),
-               "\nset MASTER_PORT to a free port of this host, everywhere"));
+               "\nset MASTER_PORT to a free port of this host, on every rank"));
   }
   const std::string addresses =
       absl::StrJoin(choice, ", ", [](std::string* out, const auto& address) {
@@ -201,8 +201,8 @@ absl::StatusOr<std::vector<std::string>> GlooInterfaces() {
     if (with_address.contains(name)) continue;
     return absl::InvalidArgumentError(
         StrCat(kVariable, " is \"", text, "\", but this host has no interface ",
-               name, " with an address\nset it to some of ",
-               absl::StrJoin(with_address, ", "), ", or to nothing"));
+               name, " with an address\nset it to one or more of ",
+               absl::StrJoin(with_address, ", "), ", or unset it"));
   }
   return names;
 }

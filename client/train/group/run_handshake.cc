@@ -15,9 +15,9 @@ constexpr size_t kNonceBytes = 16;
 constexpr char kFirstProcess = 'f';
 constexpr char kRestarted = 'r';
 
-// Values that are not signed mean another secret if at least this many come,
-// over at least this time. Rank 0 gives up first: when the others see it leave,
-// they know from its messages that it has another secret.
+// Values that are not signed mean a different secret if at least this many are
+// written, over at least this time. Rank 0 gives up first: when the others see
+// it leave, they know from its messages that it has a different secret.
 constexpr int kTimes = 10;
 constexpr absl::Duration kPatienceOfRankZero = absl::Seconds(3);
 constexpr absl::Duration kPatience = absl::Seconds(6);
@@ -50,7 +50,7 @@ SignedStore::Value RunHandshake::ReadFrom(int rank, const std::string& key) {
                      "rank ", rank,
                      group_.secret.empty()
                          ? " has a secret, and this rank has none"
-                         : " has another secret than this rank, or none")),
+                         : " has a different secret from this rank, or none")),
                  Reason{"other_secret"});
   const absl::Duration patience =
       group_.rank == 0 ? kPatienceOfRankZero : kPatience;

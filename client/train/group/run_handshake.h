@@ -22,7 +22,7 @@ class RunHandshake {
   RunHandshake(const GroupAddress& group,
                c10::intrusive_ptr<c10d::TCPStore> store);
 
-  // The run's id; empty on other ranks than 0 until AskRankZero() returns true.
+  // The run's id; empty on ranks other than 0 until AskRankZero() returns true.
   const std::string& run() const { return run_; }
   // Whether another process had this rank in the same run before.
   bool restarted() const { return restarted_; }
@@ -35,9 +35,9 @@ class RunHandshake {
   bool AskRankZero();
 
   // FAILED_PRECONDITION: what another rank writes is not signed with this
-  // rank's secret. A rank with another secret writes again and again, so
-  // mismatch() reports it only after some seconds. For suspected_mismatch(),
-  // one such value is enough, which may come from a stranger.
+  // rank's secret. A rank with a different secret keeps writing, so mismatch()
+  // reports it only after some seconds. For suspected_mismatch(), one such
+  // value is enough, which may come from a stranger.
   const absl::Status& mismatch() const { return mismatch_; }
   const absl::Status& suspected_mismatch() const { return suspected_mismatch_; }
 

@@ -52,7 +52,7 @@ void SignedStore::Remove(const std::string& key) {
   store_->deleteKey(InNamespace(key));
 }
 
-// Reads again and again, because TCPStore's own wait ends with any value.
+// Polls, because TCPStore's own wait ends with any value.
 std::string SignedStore::WaitForMessage(const std::string& key,
                                         SteadyTime deadline) {
   absl::Duration pause = absl::Milliseconds(1);

@@ -127,8 +127,8 @@ absl::Status LinkEvaluator::Check(const std::string& split) const {
     return InvalidField(
         {.field = "eval_negatives",
          .value = "all",
-         .limit = StrCat("ranks every node, with full inference and the "
-                         "metrics mrr and hits@K alone, not with ",
+         .limit = StrCat("ranks every node, which works only with full "
+                         "inference and the metrics mrr and hits@K, not with ",
                          options_.kind == InferenceKind::kSampled
                              ? "sampled inference"
                              : MetricName(task))},
@@ -146,8 +146,8 @@ absl::Status LinkEvaluator::Check(const std::string& split) const {
     return InvalidField(
         {.field = "metric",
          .value = MetricName(task),
-         .limit = "ranks an edge among negatives of its own, and binary's are "
-                  "pairs by themselves"},
+         .limit = "ranks an edge among its own negatives, but binary draws "
+                  "independent pairs"},
         kOtherNegatives);
   }
   MILLRACE_RETURN_IF_ERROR(CheckEvaluationJob(
@@ -167,7 +167,7 @@ absl::Status LinkEvaluator::CheckGiven(const std::string& split) const {
       {.field = "eval_negatives",
        .value = "given",
        .limit = StrCat("split ", split,
-                       " brings neither negatives nor, for rocauc and "
+                       " has neither negatives nor, for rocauc and "
                        "accuracy, labels")},
       Reason{"no_given_negatives"});
 }

@@ -21,9 +21,9 @@ struct LinkScores {
   at::Tensor counted;
 };
 
-// Scores a batch. `rows`: see TakeEnds. kSource is only for kInBatch and, if
-// both ends are of one type, kShared. Differentiable in `rows`. Throws what
-// LibTorch throws.
+// Scores a batch, whose `rows` are from TakeEnds(). kSource is only for
+// kInBatch and, if both ends are of one type, kShared. Differentiable in
+// `rows`. Throws what LibTorch throws.
 LinkScores ScoreLinks(const Decoder& decoder, const LinkBatch& batch,
                       const LinkEnds& rows, LinkSide side);
 
@@ -31,8 +31,8 @@ LinkScores ScoreLinks(const Decoder& decoder, const LinkBatch& batch,
 // there are no negatives, over seeds with their labels, without NaN). A score
 // with the right sign is correct.
 // kSoftmax: the sum of cross-entropies of each seed among its negatives, for
-// each end if possible (`one_type`: both ends are of one type). A seed that
-// comes first is correct.
+// each end if possible (`one_type` says whether both ends are of one type). A
+// seed that comes first is correct.
 Outcome LinkOutcome(LinkLoss loss, const Decoder& decoder,
                     const LinkBatch& batch, const LinkEnds& rows,
                     bool one_type);

@@ -25,7 +25,7 @@ absl::Status CheckTypes(const LinkTable& table, const std::string& split) {
   if (least >= 0) return absl::OkStatus();
   return absl::InvalidArgumentError(StrCat("split ", split,
                                            " has the edge type ", least,
-                                           "\ngive edge types from 0 on"));
+                                           "\nedge types must be at least 0"));
 }
 
 }  // namespace

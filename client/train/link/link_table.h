@@ -30,8 +30,8 @@ struct LinkTable {
 JobSpec BareLinkJob(const JobSpec& job, const std::string& split);
 
 // Reads the split of `job`'s seed relation (or `seeds`) from the source.
-// NOT_FOUND: no such split. INVALID_ARGUMENT: a negative edge type. Errors of
-// the source.
+// NOT_FOUND: no such split. INVALID_ARGUMENT: a negative edge type. Also
+// the errors of the source.
 absl::StatusOr<LinkTable> ReadLinkTable(
     std::shared_ptr<BatchSource> source, const JobSpec& job,
     const std::string& split,

@@ -48,7 +48,7 @@ void SetUpTorchLog() {
   c10::WarningUtils::set_warning_handler(&lines);
 }
 
-// The error as users see it.
+// Returns the error in the form that users see.
 absl::Status WithTrainAdvice(const absl::Status& status) {
   return InTermsOfOptions(status, TrainAdvice());
 }
@@ -92,8 +92,8 @@ absl::Status Train(const SourceFlags& source_flags,
                             train_flags.Options(group.world));
   options.ranks_on_host = group.local_world;
   const int threads = ThreadsPerRank(source_flags.threads(), group.local_world);
-  // Fails here if the system does not give us as many threads, for which
-  // LibTorch would wait forever.
+  // Fails here if the system cannot start that many threads; LibTorch would
+  // wait for them forever.
   ThreadPool("check", threads, /*capacity=*/0).Close();
   at::set_num_threads(threads);
   at::set_num_interop_threads(1);

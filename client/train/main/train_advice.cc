@@ -9,13 +9,13 @@ constexpr ReasonAdvice kTrainAdvice[] = {
     {{"batch_without_features"},
      "import the dataset with --features F.npy, and do not use --no-features"},
     {{"checkpoint_not_written"},
-     "make room or mend the disk and start again with --resume; the checkpoint "
-     "that was there before is whole"},
+     "free space or repair the disk, and restart with --resume; the previous "
+     "checkpoint is intact"},
     {{"classes_with_gaps"},
      "import the labels with -1 for each node that has none, number the "
      "classes from 0 without gaps, or say with --classes how many there are"},
     {{"earlier_checkpoint"},
-     "give --resume to go on with that run, or another folder, or remove the "
+     "give --resume to continue that run, choose another folder, or remove the "
      "old checkpoints"},
     {{"edge_types_unread"},
      "import each type of edge as a relation of its own (--edges "
@@ -39,14 +39,14 @@ constexpr ReasonAdvice kTrainAdvice[] = {
      "has none"},
     {{"labels_and_negatives"},
      "make a split without --labels or without --negatives"},
-    {{"labels_are_no_classes"},
-     "--task single needs whole numbers; use --task regression for others"},
     {{"labels_are_not_binary"},
      "use --task single for classes, --task regression for numbers"},
+    {{"labels_are_not_classes"},
+     "--task single needs whole numbers; use --task regression for others"},
     {{"labels_name_negatives"},
      "leave out --negatives, or make a split without --labels"},
     {{"loss_not_finite"},
-     "use a smaller --lr, another --norm, or normalize the features at the "
+     "use a smaller --lr, another --norm, or normalize the features at "
      "import"},
     {{"loss_without_negatives"},
      "use --negatives triplet:K, shared:K or in-batch, or --loss bce"},
@@ -63,13 +63,13 @@ constexpr ReasonAdvice kTrainAdvice[] = {
     {{"no_negatives"},
      "use --negatives binary:1, triplet:K, shared:K or in-batch"},
     {{"nodes_without_times"},
-     "import the dataset with --node-times F.npy; without splits valid and "
-     "test it can be trained on"},
+     "import the dataset with --node-times F.npy, or train without the splits "
+     "valid and test"},
     {{"order_of_edges"},
-     "give the edges in their order by --seeds-file F.npy, [n, 2], and "
+     "give the edges in order with --seeds-file F.npy, [n, 2], and "
      "--no-shuffle"},
     {{"order_without_times"},
-     "give the seeds with their times by --seeds-file F.npy, [n, 2]"},
+     "give the seeds and their times with --seeds-file F.npy, [n, 2]"},
     {{"other_batch_size"},
      "use the same job, dataset and model, or another --checkpoint folder; "
      "--global-batch-size is divided by the number of trainers"},
@@ -86,36 +86,36 @@ constexpr ReasonAdvice kTrainAdvice[] = {
     {{"predictions_too_large"},
      "leave out --predict, or run fewer trainers on this host"},
     {{"rank_ended"},
-     "its own message stands above; start again with --resume to go on from "
-     "the last checkpoint"},
+     "see its own message above; restart with --resume to continue from the "
+     "last checkpoint"},
     {{"rank_lost"},
-     "see what that rank printed, and start the group again with --resume to "
-     "go on from the last checkpoint"},
+     "see what that rank printed, and restart the group with --resume to "
+     "continue from the last checkpoint"},
     {{"ranks_have_other_splits"},
-     "make the same splits on all copies of the store, or serve one copy"},
+     "add the same splits to all copies of the store, or serve one copy"},
     {{"ranks_read_other_stores"},
-     "give every rank the same --store, or --servers of one store alone"},
+     "give every rank the same --store, or --servers of a single store"},
     {{"script_without_features"},
      "import features (--features TYPE=F.npy), or use another --model"},
     {{"seeds_without_edge_types"},
      "make a split: millrace split --pairs F --edge-types F"},
     {{"seeds_without_neighbors"},
      "use --direction out, or import with --add-reverse"},
-    {{"several_labels_a_node"}, "use --task multi or regression"},
-    {{"several_values_a_node"}, "use --task multi"},
+    {{"several_labels_per_node"}, "use --task multi or regression"},
+    {{"several_values_per_node"}, "use --task multi"},
     {{"tensor_not_saved"},
      "script the model with real numbers in its place, or leave out "
      "--checkpoint"},
     {{"too_many_embeddings"},
      "import features (--features TYPE=F.npy) or use a smaller --hidden"},
     {{"unlabelled_split"},
-     "name another with --split, or import labels of it: NaN and negative ones "
-     "are none"},
+     "name another split with --split, or import labels for this one: NaN and "
+     "negative labels count as none"},
     {{"unreadable_checkpoint"},
      "put a good copy of it there, remove it to start from the beginning, or "
      "name another --checkpoint folder"},
     {{"weights_of_other_model"},
-     "give weights of this --model, --layers and --norm, by PyG's names"},
+     "give weights for this --model, --layers and --norm, with PyG's names"},
 };
 
 }  // namespace

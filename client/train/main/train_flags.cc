@@ -64,24 +64,24 @@ void TrainFlags::AddTo(CLI::App& app) {
 void TrainFlags::AddTask(CLI::App& group) {
   group
       .add_option("--task", task_,
-                  "single: one class a node; multi: a yes or no per label "
-                  "column; binary: one; regression: numbers; graph: one class "
-                  "a graph, with --seeds graph; link: which edges there are, "
-                  "with --seeds edge")
+                  "single: one class per node; multi: a yes or no per label "
+                  "column; binary: a single yes or no; regression: numbers; "
+                  "graph: one class per graph, with --seeds graph; link: which "
+                  "edges exist, with --seeds edge")
       ->check(
           OneOf({"single", "multi", "binary", "regression", "graph", "link"}));
   group
       .add_option("--classes", classes_,
-                  "classes of --task single and graph; 0: one more than the "
-                  "largest label of the splits")
+                  "number of classes for --task single and graph; 0 means one "
+                  "more than the largest label of the splits")
       ->check(AtLeast(0));
   group.add_option("--decoder", decoder_, "--task link: how an edge is scored")
       ->check(OneOf(WordsIn(kDecoderWords)));
   group
       .add_option("--loss", loss_,
-                  "--task link: bce: yes or no for each edge and negative; "
-                  "softmax: the edge among its negatives; without it softmax "
-                  "for --negatives shared and in-batch, else bce")
+                  "--task link: bce: a yes or no for each edge and negative; "
+                  "softmax: each edge among its negatives; default: softmax "
+                  "for --negatives shared and in-batch, otherwise bce")
       ->check(OneOf(WordsIn(kLossWords)));
 }
 
@@ -89,130 +89,140 @@ void TrainFlags::AddModel(CLI::App& group) {
   group.add_option("--model", model_, ModelNotes())->check(ModelWord());
   group.add_option("--hidden", hidden_, "width of the hidden layers")
       ->check(AtLeast(1));
-  group.add_option("--layers", layers_, "layers; 0: as many as fanouts")
+  group
+      .add_option("--layers", layers_,
+                  "number of layers; 0 means as many as fanouts")
       ->check(WholeNumber(0, kMaxLayers));
   group
       .add_option("--heads", heads_,
                   HelpFor(&ModelKindInfo::reads_heads,
-                          "joined in hidden layers, averaged in the last"))
+                          "attention heads, concatenated in hidden layers and "
+                          "averaged in the last"))
       ->check(AtLeast(1));
   group
       .add_option(
           "--aggr", aggregation_,
-          HelpFor(&ModelKindInfo::reads_aggr, "how neighbours are added up"))
+          HelpFor(&ModelKindInfo::reads_aggr, "how neighbours are aggregated"))
       ->check(OneOf(WordsIn(kAggregationWords)));
   group
       .add_option("--num-bases", bases_,
                   HelpFor(&ModelKindInfo::reads_num_bases,
-                          "matrices that the relations' are mixed from; 0: one "
-                          "a relation"))
+                          "number of basis matrices for the relations' "
+                          "weights; 0 means one matrix per relation"))
       ->check(AtLeast(0));
   group.add_option(
       "--dropout", dropout_,
-      StrCat("probability, after each hidden layer and of ",
-             absl::StrJoin(KindsWith(&ModelKindInfo::reads_heads), "'s and "),
-             "'s attention"));
-  group.add_option("--norm", norm_, "in hidden layers")
+      StrCat("dropout probability, after each hidden layer and in the "
+             "attention of ",
+             absl::StrJoin(KindsWith(&ModelKindInfo::reads_heads), " and ")));
+  group.add_option("--norm", norm_, "normalization of hidden layers")
       ->check(OneOf(WordsIn(kNormWords)));
   group
       .add_option("--gcn-norm", gcn_norm_,
-                  "full: by true degrees; sampled: by the subgraph's, as PyG")
+                  "full: by true degrees; sampled: by degrees in the subgraph, "
+                  "as PyG does")
       ->check(OneOf(WordsIn(kGcnNormWords)));
   group
       .add_option("--gin-mlp", gin_mlp_,
                   HelpFor(&ModelKindInfo::reads_gin_mlp,
                           "layers of each convolution's MLP, 1 or 2"))
       ->check(WholeNumber(1, 2));
-  group.add_option("--readout", readout_, "a graph's row from its nodes'")
+  group
+      .add_option("--readout", readout_,
+                  "how a graph's row is computed from its nodes' rows")
       ->check(OneOf(WordsIn(kAggregationWords)));
   group.add_option("--graph-head", graph_head_, "what follows the readout")
       ->check(OneOf(WordsIn(kGraphHeadWords)));
   group.add_option("--model-seed", model_seed_, "seed of the initial weights");
   group
       .add_option("--init", init_,
-                  "initial weights by name: torch.save's file of a "
-                  "state_dict, or a checkpoint")
+                  "initial weights by name: a state_dict saved with "
+                  "torch.save, or a checkpoint")
       ->type_name("FILE");
 }
 
 void TrainFlags::AddTraining(CLI::App& group) {
-  group.add_option("--epochs", epochs_, "epochs of the whole run, from 0 on");
+  group.add_option("--epochs", epochs_,
+                   "number of epochs of the whole run, including those before "
+                   "--resume");
   group
       .add_option("--order", order_,
                   ".npy: original ids of the seeds in the order to train in, "
                   "[n] or [epochs, n]; no shuffling")
       ->type_name("FILE");
   group.add_option("--lr", lr_, "learning rate");
-  group.add_option("--weight-decay", weight_decay_, "as torch.optim's")
+  group.add_option("--weight-decay", weight_decay_, "as in torch.optim")
       ->check(Number(0, kNoLimit));
-  group.add_option("--optimizer", optimizer_, "update rule, as torch.optim's")
+  group.add_option("--optimizer", optimizer_, "update rule, as in torch.optim")
       ->check(OneOf(WordsIn(kOptimizerWords)));
   group
       .add_option("--lr-schedule", lr_schedule_,
                   "constant | cosine | step:EPOCHS:FACTOR")
       ->type_name("SCHEDULE");
   group.add_option("--patience", patience_,
-                   "stop after this many evaluations without a better valid; "
-                   "0: never");
+                   "stop after this many evaluations without a better "
+                   "validation metric; 0 means never");
 }
 
 void TrainFlags::AddProcesses(CLI::App& group) {
   CLI::Option* workers =
       group
           .add_option("--workers", workers_,
-                      "trainer processes to start on this host; without it the "
-                      "variables of torchrun, mpirun or srun are used")
+                      "trainer processes to start on this host; by default, "
+                      "the variables of torchrun, mpirun or srun are used")
           ->check(AtLeast(1));
   group
       .add_option("--rendezvous-secret", rendezvous_secret_,
-                  "the secret, at least 16 bytes, by which trainers on several "
-                  "hosts know each other; --workers makes its own")
+                  "file with the secret, at least 16 bytes, by which trainers "
+                  "on several hosts recognise each other; --workers makes its "
+                  "own")
       ->excludes(workers)
       ->type_name("FILE");
   group.add_option("--device", device_, "where to train")->type_name("cpu");
-  group.add_option("--backend", backend_, "how ranks talk")->type_name("gloo");
+  group.add_option("--backend", backend_, "how ranks communicate")
+      ->type_name("gloo");
 }
 
 void TrainFlags::AddEvaluation(CLI::App& group) {
   group
       .add_option("--metric", metric_,
                   "accuracy | rocauc | f1-micro | f1-macro | rmse | mrr | "
-                  "hits@K; without it accuracy for --task single, f1-micro "
-                  "for multi, rocauc for binary, rmse for regression, of link "
+                  "hits@K; default: accuracy for --task single, f1-micro for "
+                  "multi, rocauc for binary, rmse for regression, and for link "
                   "mrr with --loss softmax and rocauc with bce")
       ->type_name("METRIC");
   group
       .add_option("--eval-negatives", eval_negatives_,
                   "all | given | binary:R | triplet:K | shared:K: what edges "
-                  "are compared with; without it given ones, else for mrr and "
-                  "hits@K all (triplet:100 with --inference sampled), for "
-                  "others binary:1")
+                  "are compared with; default: given negatives if there are "
+                  "any, otherwise all for mrr and hits@K (triplet:100 with "
+                  "--inference sampled) and binary:1 for other metrics")
       ->type_name("KIND");
   group
       .add_option("--valid-split", valid_split_,
-                  "split that chooses the best model; without it valid, if "
-                  "that is there")
+                  "split that chooses the best model; default: valid, if it "
+                  "exists")
       ->type_name("NAME");
   group
       .add_option("--test-split", test_split_,
-                  "split of the test metric; without it test, if that is there")
+                  "split for the test metric; default: test, if it exists")
       ->type_name("NAME");
   group.add_option("--eval-every", eval_every_,
-                   "epochs between evaluations; 0: only after the last");
+                   "epochs between evaluations; 0 means only after the last");
   group
       .add_option("--inference", inference_,
                   "full: exact, layer by layer over all neighbours; sampled: "
-                  "by batches, the default of scripts")
+                  "in batches, the default for scripts and --task graph")
       ->check(OneOf(WordsIn(kInferenceWords)));
   group
       .add_option("--eval-fanouts", eval_fanouts_,
-                  "of sampled inference; without it --fanouts")
+                  "fanouts for sampled inference; default: --fanouts")
       ->type_name("N,N,...");
   group
       .add_option("--eval-batch-size", eval_batch_size_,
-                  "nodes asked for at once")
+                  "nodes per batch of evaluation")
       ->check(AtLeast(1));
-  group.add_option("--eval-ranks", eval_ranks_, "who evaluates")
+  group.add_option("--eval-ranks", eval_ranks_, "which ranks evaluate")
       ->check(OneOf(WordsIn(kEvalRanksWords)));
   group
       .add_option("--predict", predict_,
@@ -227,21 +237,23 @@ void TrainFlags::AddFiles(CLI::App& group) {
       .add_option("--checkpoint", checkpoint_, "folder for last.pt and best.pt")
       ->type_name("DIR");
   group.add_option("--checkpoint-every", checkpoint_every_,
-                   "steps between checkpoints; 0: each epoch's end");
+                   "steps between checkpoints; 0 means at each epoch's end");
   group.add_flag("--keep-best", keep_best_,
-                 "keep best.pt, the checkpoint of the best valid");
+                 "keep best.pt, the checkpoint with the best validation "
+                 "metric");
   group.add_flag("--resume", resume_,
-                 "go on from last.pt if it is there; with --epochs 0 evaluate "
-                 "or predict alone (--keep-best: with best.pt)");
+                 "continue from last.pt if it exists; with --epochs 0, only "
+                 "evaluate or predict (from best.pt with --keep-best)");
   group
       .add_option("--metrics-json", metrics_json_,
-                  "write one JSON object a line")
+                  "write one JSON object per line")
       ->type_name("FILE");
-  group.add_option("--log-every", log_every_,
-                   "steps between lines of --metrics-json; 0: epochs only");
+  group.add_option(
+      "--log-every", log_every_,
+      "steps between lines of --metrics-json; 0 means epochs only");
   group
       .add_option("--consumed-log", consumed_log_,
-                  "write one line a batch trained on, with its digest")
+                  "write one line per batch trained on, with its digest")
       ->type_name("FILE");
 }
 

@@ -44,13 +44,14 @@ class TrainFlags {
   void AddProcesses(CLI::App& group);
   void AddEvaluation(CLI::App& group);
   void AddFiles(CLI::App& group);
-  absl::Status CheckServed() const;
+  absl::Status CheckSupported() const;
   bool scripted() const;  // --model script:FILE
   absl::Status FillModel(TrainOptions& options) const;
   absl::Status FillScript(ModelConfig& model) const;
   absl::Status FillEmbedding(TrainOptions& options) const;
   absl::Status FillLayers(TrainOptions& options) const;
-  // INVALID_ARGUMENT: --seeds gave another kind than --task learns.
+  // INVALID_ARGUMENT: --seeds gave a different kind from the one that --task
+  // learns.
   absl::Status TakeSeedKind(SeedKind kind, const char* word,
                             JobSpec& job) const;
   // INVALID_ARGUMENT: options of another task than --task were given.
@@ -99,7 +100,7 @@ class TrainFlags {
   std::string metric_;  // empty for the task's own
   std::string eval_negatives_;
   uint32_t eval_every_ = 1;
-  std::string inference_;  // empty for full; scripts and graphs: sampled
+  std::string inference_;  // empty for the one that suits model and task
   std::string eval_fanouts_;
   int64_t eval_batch_size_ = 4096;
   std::string eval_ranks_ = WordFor(kEvalRanksWords, true);

@@ -21,7 +21,7 @@ namespace {
 absl::Status UnsupportedOption(const char* option, const std::string& value,
                                const char* supported) {
   return UnsupportedError(StrCat(option, " ", value,
-                                 " does not exist in this version\nuse ",
+                                 " is not supported in this version\nuse ",
                                  option, " ", supported));
 }
 
@@ -43,7 +43,7 @@ void SetByWord(const ValueWord<Value> (&words)[kCount], std::string_view word,
 
 }  // namespace
 
-absl::Status TrainFlags::CheckServed() const {
+absl::Status TrainFlags::CheckSupported() const {
   if (device_ != "cpu") return UnsupportedOption("--device", device_, "cpu");
   if (backend_ != "gloo")
     return UnsupportedOption("--backend", backend_, "gloo");
@@ -61,8 +61,8 @@ absl::Status TrainFlags::FillScript(ModelConfig& model) const {
     if (app_->count(option) == 0) continue;
     return UsageError(
         StrCat(option,
-               " does not change a model that is a script\nleave it "
-               "out, and script the model as you want it"));
+               " has no effect on a script\nleave it out, and script the "
+               "model as you want it"));
   }
   return absl::OkStatus();
 }
@@ -219,7 +219,7 @@ absl::Status TrainFlags::FillEvaluation(TrainOptions& options) const {
 }
 
 absl::StatusOr<TrainOptions> TrainFlags::Options(int world) const {
-  MILLRACE_RETURN_IF_ERROR(CheckServed());
+  MILLRACE_RETURN_IF_ERROR(CheckSupported());
   TrainOptions options;
   MILLRACE_ASSIGN_OR_RETURN(options.job, job_.Spec(world));
   MILLRACE_ASSIGN_OR_RETURN(const Columns columns, job_.WantedColumns());

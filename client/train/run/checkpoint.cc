@@ -197,9 +197,9 @@ absl::StatusOr<std::map<std::string, int64_t>> FindCounters(
                        [](const PickleValue& value) { return value.integer; }));
   for (const auto& [name, count] : counters) {
     if (count >= 0 && count <= kMaxCounter) continue;
-    return absl::DataLossError(StrCat(file.name, ": counter ", Quoted(name),
-                                      " is ", count, ", not from 0 to ",
-                                      kMaxCounter));
+    return absl::DataLossError(
+        StrCat(file.name, ": counter ", Quoted(name), " is ", count,
+               ", which is not in the range 0 to ", kMaxCounter));
   }
   return counters;
 }
@@ -226,10 +226,10 @@ absl::StatusOr<Checkpoint> FromFile(const PickledFile& file) {
   MILLRACE_ASSIGN_OR_RETURN(const PickleValue* version,
                             Find(file, "version", PickleKind::kInteger));
   if (format->bytes != kFormat || version->integer != kVersion) {
-    return absl::DataLossError(StrCat(file.name, ": its format is ",
-                                      Quoted(format->bytes), ", version ",
-                                      version->integer, ", but \"", kFormat,
-                                      "\", version ", kVersion, " is read"));
+    return absl::DataLossError(
+        StrCat(file.name, ": its format is ", Quoted(format->bytes),
+               ", version ", version->integer, "; only \"", kFormat,
+               "\", version ", kVersion, " is supported"));
   }
   Checkpoint checkpoint;
   MILLRACE_ASSIGN_OR_RETURN(checkpoint.model, FindTensors(file, "model"));
@@ -295,7 +295,7 @@ absl::Status WriteCheckpoint(const std::filesystem::path& path,
     return WithReason(
         absl::Status(written.code(),
                      StrCat("the checkpoint ", path.string(),
-                            " is not written: ", written.message())),
+                            " was not written: ", written.message())),
         Reason{"checkpoint_not_written"});
   }
   return SyncPath(path.parent_path().empty() ? "." : path.parent_path());

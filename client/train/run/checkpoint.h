@@ -34,8 +34,9 @@ struct Checkpoint {
 absl::StatusOr<std::vector<char>> SerializeCheckpoint(
     const Checkpoint& checkpoint);
 // Writes those bytes to TemporaryOf(path) and renames it, with fsyncs of the
-// file and of its folder, which must exist. So `path` is always whole, old or
-// new, and nothing else is left. Fails like FileError, naming `path`.
+// file and of its folder, which must exist. So `path` always holds a complete
+// file, the old or the new one, and nothing else is left behind. Fails like
+// FileError, naming `path`.
 absl::Status WriteCheckpoint(const std::filesystem::path& path,
                              const Checkpoint& checkpoint);
 // The file that WriteCheckpoint writes first.
@@ -46,7 +47,7 @@ std::filesystem::path TemporaryOf(const std::filesystem::path& path);
 absl::StatusOr<Checkpoint> ParseCheckpoint(const std::vector<char>& bytes,
                                            const std::string& origin);
 
-// FAILED_PRECONDITION: an option in `wanted` has another value in `saved`
+// FAILED_PRECONDITION: an option in `wanted` has a different value in `saved`
 // (names the first and both values).
 absl::Status CheckSameIdentity(
     const std::map<std::string, std::string>& saved,

@@ -43,9 +43,10 @@ absl::StatusOr<std::unique_ptr<CheckpointWriter>> CheckpointWriter::Open(
   MILLRACE_ASSIGN_OR_RETURN(UniqueFd lock, Lock(folder));
   for (const char* name : {kLast, kBest}) {
     if (!resume && std::filesystem::exists(folder / name, error)) {
-      return WithReason(absl::InvalidArgumentError(StrCat(
-                            (folder / name).string(), " is of an earlier run")),
-                        Reason{"earlier_checkpoint"});
+      return WithReason(
+          absl::InvalidArgumentError(
+              StrCat((folder / name).string(), " is from an earlier run")),
+          Reason{"earlier_checkpoint"});
     }
     std::filesystem::remove(TemporaryOf(folder / name), error);
   }

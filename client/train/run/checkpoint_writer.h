@@ -26,10 +26,10 @@ class CheckpointWriter {
                                            const Checkpoint&)>;
 
   // Makes the folder, locks it for this writer and removes the unfinished
-  // file of a run that was killed. `resume`: the folder may have checkpoints,
-  // which are this run's. FAILED_PRECONDITION: another run has the lock.
-  // INVALID_ARGUMENT: there are checkpoints, but `resume` is false. Errors of
-  // FileError.
+  // file of a run that was killed. With `resume`, the folder may have
+  // checkpoints, which are this run's. FAILED_PRECONDITION: another run has the
+  // lock. INVALID_ARGUMENT: there are checkpoints, but `resume` is false. Also
+  // the errors of FileError.
   static absl::StatusOr<std::unique_ptr<CheckpointWriter>> Open(
       const std::filesystem::path& folder, bool resume,
       Write write = WriteCheckpoint);
@@ -37,8 +37,8 @@ class CheckpointWriter {
   ~CheckpointWriter();
 
   // Hands over a snapshot, whose tensors must not change any more; does not
-  // wait for the disk. `best`: writes it to best.pt too, and does so first, so
-  // that last.pt never mentions a best model that is not in best.pt.
+  // wait for the disk. With `best`, writes it to best.pt too, and does so
+  // first, so that last.pt never mentions a best model that is not in best.pt.
   void Save(std::shared_ptr<const Checkpoint> snapshot, bool best);
   // The first error of a write; nothing is written after it.
   absl::Status status() const;

@@ -125,8 +125,8 @@ absl::Status LineFile::Begin() {
   if (flock(fd_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     return absl::FailedPreconditionError(
         StrCat("another run writes its lines to ", path_,
-               "\nwait until it has ended, or name another file; of one run, "
-               "each host has a file of its own"));
+               "\nwait until it has ended, or name another file; within one "
+               "run, each host needs a file of its own"));
   }
   if (append_) {
     MILLRACE_RETURN_IF_ERROR(CutTornLine(fd_.get(), path_));

@@ -30,7 +30,7 @@ struct MetricsRecord {
 };
 
 // A file, pipe or device to which several processes of a run may append lines;
-// each line is written at once.
+// each line is written with a single write.
 // States: opened -> begun by one of the processes -> written by all.
 // Threads: one at a time, except for Sync(). Fails like FileError, naming the
 // file.
@@ -44,7 +44,7 @@ class LineFile {
   // FAILED_PRECONDITION: another run has the lock.
   absl::Status Begin();
   absl::Status Write(const std::string& line);
-  // Brings all lines that any process of this host has written to disk. Any
+  // Syncs to disk all lines that processes of this host have written. Any
   // thread.
   absl::Status Sync() const;
 

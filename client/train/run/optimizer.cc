@@ -99,7 +99,7 @@ absl::Status Optimizer::Load(const std::vector<NamedTensor>& state,
     }
     return absl::InvalidArgumentError(
         StrCat("the optimizer's tensor \"", name,
-               "\" is missing or of another shape"));
+               "\" is missing or has the wrong shape"));
   };
   steps_ = steps;
   if (!mean_.defined()) return absl::OkStatus();
@@ -140,7 +140,7 @@ absl::StatusOr<LearningRate> LearningRate::Parse(const std::string& schedule,
   return InvalidField(
       {.field = "lr_schedule",
        .value = StrCat("\"", schedule, "\""),
-       .limit = "is none of constant, cosine and step:EPOCHS:FACTOR"});
+       .limit = "is not one of constant, cosine and step:EPOCHS:FACTOR"});
 }
 
 double LearningRate::At(uint32_t epoch) const {

@@ -31,7 +31,7 @@ class Optimizer {
   Optimizer(const OptimizerConfig& config,
             const std::vector<NamedTensor>& parameters);
 
-  // Takes one step with learning rate `lr`. `gradient`: [size()] kFloat, the
+  // Takes one step with learning rate `lr`. `gradient` is [size()] kFloat, the
   // gradients of all parameters in their order. Throws what LibTorch throws.
   void Step(const at::Tensor& gradient, double lr);
 
@@ -43,7 +43,7 @@ class Optimizer {
   // "exp_avg_sq.NAME" in the shape of each parameter; none for kSgd.
   std::vector<NamedTensor> State() const;
   // Restores what State() and steps() returned. INVALID_ARGUMENT: tensors are
-  // missing or have another shape.
+  // missing or have the wrong shape.
   absl::Status Load(const std::vector<NamedTensor>& state, int64_t steps);
 
  private:

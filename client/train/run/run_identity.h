@@ -14,7 +14,8 @@ namespace millrace {
 // not set, and other things by their names, such as fingerprints of splits.
 using RunIdentity = std::map<std::string, std::string>;
 
-// How checkpoints call the field; it may not change as long as they are read.
+// The name of the field in checkpoints; must not change as long as old
+// checkpoints are read.
 std::string IdentityKey(std::string_view field);
 // The field with this key; empty if it is the key of something else.
 std::string IdentityField(std::string_view key);

@@ -137,8 +137,8 @@ absl::Status CheckSameInGroup(Collectives& collectives,
     return WithAdvice(
         InvalidField(
             {.field = IdentityField(key),
-             .value = StrCat("of rank ", collectives.rank()),
-             .limit = StrCat(shown(text), ", but of rank 0: ", shown(other))}),
+             .value = StrCat("on rank ", collectives.rank()),
+             .limit = StrCat(shown(text), ", but on rank 0: ", shown(other))}),
         "start every rank with the same options");
   }
   return absl::OkStatus();

@@ -27,14 +27,14 @@ absl::Status CheckWritableFolder(const std::string& field,
                                  const std::string& path);
 
 // Checks that the file `what` has the same checksum as on rank 0. All ranks
-// call it. FAILED_PRECONDITION: it has another (names the rank). Errors of
+// call it. FAILED_PRECONDITION: it differs (names the rank). Fails like
 // Collectives.
 absl::Status CheckSameOnAllRanks(Collectives& collectives,
                                  std::string_view what, uint64_t checksum);
 
 // Checks that the fingerprint of what this rank opened ("dataset", "store" or
 // "splits") is the same as on rank 0. All ranks call it. FAILED_PRECONDITION:
-// it is another (names both). Fails like Collectives.
+// it differs (names both). Fails like Collectives.
 absl::Status CheckSameFingerprint(Collectives& collectives,
                                   std::string_view what,
                                   const std::string& fingerprint,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The words for values of TrainOptions. The flags of millrace-train, their help
 // and the identity of a run all come from these tables; a word that checkpoints
-// have in their identity may not change as long as they are read.
+// have in their identity must not change as long as old checkpoints are read.
 #pragma once
 
 #include <cstddef>
@@ -30,14 +30,14 @@ inline constexpr ValueWord<NormKind> kNormWords[] = {
     {"none", NormKind::kNone},
     {"batch", NormKind::kBatch},
     {"layer", NormKind::kLayer}};
-// Of neighbours and, as a readout, of a graph's nodes.
+// For neighbours and, as a readout, for a graph's nodes.
 inline constexpr ValueWord<Aggregation> kAggregationWords[] = {
     {"mean", Aggregation::kMean},
     {"sum", Aggregation::kSum},
     {"max", Aggregation::kMax}};
 inline constexpr ValueWord<GcnNorm> kGcnNormWords[] = {
     {"full", GcnNorm::kFull}, {"sampled", GcnNorm::kSampled}};
-// Of ModelConfig::graph_head.
+// For ModelConfig::graph_head.
 inline constexpr ValueWord<bool> kGraphHeadWords[] = {{"mlp", true},
                                                       {"none", false}};
 inline constexpr ValueWord<DecoderKind> kDecoderWords[] = {
@@ -53,10 +53,10 @@ inline constexpr ValueWord<InferenceKind> kInferenceWords[] = {
 // kDrawn has the words of Negatives, kDefault none.
 inline constexpr ValueWord<EvalNegatives> kEvalNegativesWords[] = {
     {"all", EvalNegatives::kAll}, {"given", EvalNegatives::kGiven}};
-// Of InferenceOptions::all_ranks.
+// For InferenceOptions::all_ranks.
 inline constexpr ValueWord<bool> kEvalRanksWords[] = {{"0", false},
                                                       {"all", true}};
-// Of TrainOptions::predict_embeddings.
+// For TrainOptions::predict_embeddings.
 inline constexpr ValueWord<bool> kOutputWords[] = {{"logits", false},
                                                    {"embeddings", true}};
 

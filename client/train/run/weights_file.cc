@@ -12,8 +12,8 @@ namespace millrace {
 namespace {
 
 constexpr char kAdvice[] =
-    "give a file of torch.save(model.state_dict(), FILE), not of the model "
-    "itself, or a checkpoint";
+    "give a file written by torch.save(model.state_dict(), FILE), not the "
+    "model itself, or a checkpoint";
 
 // Replaces the advice in an error of reading a file by advice on weights.
 absl::Status Unread(const absl::Status& status) {

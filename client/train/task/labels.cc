@@ -32,9 +32,9 @@ absl::StatusOr<at::Tensor> ClassLabels(at::Tensor labels) {
     return InvalidField(
         {.field = "task",
          .value = "single",
-         .limit = StrCat("takes one class a node, but the labels are ",
+         .limit = StrCat("takes one class per node, but the labels are ",
                          labels.size(1), " columns")},
-        Reason{"several_labels_a_node"});
+        Reason{"several_labels_per_node"});
   }
   if (!labels.is_floating_point()) {
     labels = labels.to(at::kLong);
@@ -46,7 +46,7 @@ absl::StatusOr<at::Tensor> ClassLabels(at::Tensor labels) {
   const at::Tensor classes = filled.to(at::kLong);
   MILLRACE_RETURN_IF_ERROR(RefuseFirst(classes.to(at::kDouble).ne(filled),
                                        filled, "is not a class number",
-                                       Reason{"labels_are_no_classes"}));
+                                       Reason{"labels_are_not_classes"}));
   return classes.masked_fill(classes.lt(0), kUnlabelled);
 }
 
@@ -56,9 +56,9 @@ absl::StatusOr<at::Tensor> ValueLabels(TaskKind kind, at::Tensor labels) {
     return InvalidField(
         {.field = "task",
          .value = "binary",
-         .limit = StrCat("takes one value a node, but the labels are ",
+         .limit = StrCat("takes one value per node, but the labels are ",
                          labels.size(1), " columns")},
-        Reason{"several_values_a_node"});
+        Reason{"several_values_per_node"});
   }
   labels = labels.to(at::kFloat);
   if (kind == TaskKind::kRegression) return labels;

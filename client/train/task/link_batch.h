@@ -39,9 +39,9 @@ struct LinkBatch {
   int64_t size() const { return id.src.size(0); }
 };
 
-// Views the seeds of a batch. `mode`: the job's. Given negatives are kPerSeed.
-// The tensors share the batch's memory where they can, and keep it alive.
-// Fails like ViewAsTensor and ReadLabels.
+// Views the seeds of a batch. `mode` is the job's. Given negatives are
+// kPerSeed. The tensors share the batch's memory where they can, and keep it
+// alive. Fails like ViewAsTensor and ReadLabels.
 absl::StatusOr<LinkBatch> MakeLinkBatch(const Batch& batch, NegativeMode mode);
 
 // Returns the rows of two matrices that `index` names: `source` has those of

@@ -55,7 +55,7 @@ absl::Status CheckColumns(const BatchTensors& tensors, const Model& model) {
     if (type.features == 0 && !nodes.original_id.defined()) {
       return absl::FailedPreconditionError(
           StrCat("the batch has no original ids of node type ", type.name,
-                 ", whose embeddings are learned\nask for them in the "
+                 ", whose embeddings are learned\nrequest them in the "
                  "batch's columns"));
     }
   }
@@ -66,7 +66,7 @@ absl::Status CheckColumns(const BatchTensors& tensors, const Model& model) {
     }
     return absl::FailedPreconditionError(
         StrCat("the batch has no features of relation ", relation.name,
-               ", which the model reads\nask for them in the batch's "
+               ", which the model reads\nrequest them in the batch's "
                "columns"));
   }
   return absl::OkStatus();

@@ -97,7 +97,7 @@ absl::StatusOr<Task> Task::Parse(const std::string& task,
   return InvalidField(
       {.field = "task",
        .value = StrCat("\"", task, "\""),
-       .limit = "is none of single, multi, binary, regression and link"});
+       .limit = "is not one of single, multi, binary, regression and link"});
 }
 
 absl::Status Task::CheckOutputs(int64_t outputs) const {

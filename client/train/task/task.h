@@ -67,7 +67,7 @@ std::string TaskName(TaskKind kind);
 std::string MetricName(const Task& task);
 
 // Returns the loss, summed over labelled values; differentiable in `logits`,
-// which are [n, outputs]. `labels`: see ReadLabels.
+// which are [n, outputs]; `labels` are as from ReadLabels().
 at::Tensor LossSum(TaskKind kind, const at::Tensor& logits,
                    const at::Tensor& labels);
 

@@ -75,8 +75,8 @@ TEST(CountClassesTest, RefusesSentinels) {
     EXPECT_THAT(
         std::string(status.message()),
         HasSubstr("node 102 has the label " + std::to_string(sentinel) +
-                  ", but only 4 different labels occur; labels beyond 4095 "
-                  "are taken for classes only where at least one class in 16 "
+                  ", but only 4 different labels occur; labels above 4095 "
+                  "count as classes only if at least one class in 16 "
                   "occurs"));
     EXPECT_EQ(ReasonOf(status), "classes_with_gaps");
   }

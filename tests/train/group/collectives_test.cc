@@ -66,7 +66,7 @@ TEST(CollectivesTest, NamesTheRanksThatDidNotJoin) {
   const absl::Status status =
       Collectives::Connect({0, 3, "127.0.0.1", FreePort()}, options).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded) << status;
-  EXPECT_NE(status.message().find("ranks 1, 2 of 3 did not come within 200ms"),
+  EXPECT_NE(status.message().find("ranks 1, 2 of 3 did not join within 200ms"),
             absl::string_view::npos)
       << status;
 }

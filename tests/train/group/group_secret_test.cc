@@ -31,7 +31,7 @@ TEST_F(GroupSecretTest, RefusesWhatIsTooShort) {
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
   EXPECT_EQ(status.message().find("rendezvous_secret: "), 0u) << status;
   EXPECT_NE(status.message().find(
-                " has 15 bytes, at least 16 are needed\nmake it by "),
+                " has 15 bytes; at least 16 are needed\nmake it with "),
             absl::string_view::npos)
       << status;
 }

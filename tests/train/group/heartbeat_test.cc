@@ -121,8 +121,9 @@ TEST_F(HeartbeatTest, WrongUsageByOneRankIsReportedByAll) {
   ASSERT_TRUE(two->WaitForAll(absl::Seconds(30)).empty());
   zero->Fail(UsageError("--resume: no such file\nname one"));
   for (const auto* other : {&one, &two}) {
-    EXPECT_EQ((*other)->WaitForLoss(absl::Seconds(30)),
-              UsageError("--resume: no such file (says rank 0)\nname one"));
+    EXPECT_EQ(
+        (*other)->WaitForLoss(absl::Seconds(30)),
+        UsageError("--resume: no such file (reported by rank 0)\nname one"));
   }
 }
 
@@ -187,7 +188,7 @@ TEST_F(HeartbeatTest, DifferentSecretsAreReported) {
   secret_ = "";
   const auto one = Start(1, 2);
   EXPECT_EQ(FirstLine(zero->WaitForLoss(absl::Seconds(30))),
-            "rank 1 has another secret than this rank, or none");
+            "rank 1 has a different secret from this rank, or none");
   EXPECT_EQ(FirstLine(one->WaitForLoss(absl::Seconds(30))),
             "rank 0 has a secret, and this rank has none");
 }

@@ -131,7 +131,7 @@ TEST(LauncherTest, ARankThatFailsEndsTheOthers) {
   const absl::Status status = RunThisTest(3, 1);
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   EXPECT_EQ(status.message(),
-            "rank 1 of 3 ended with status 7; the other ranks were ended");
+            "rank 1 of 3 ended with status 7; the other ranks were stopped");
   EXPECT_EQ(ReasonOf(status), "rank_ended");
 }
 
@@ -159,7 +159,7 @@ TEST(LauncherTest, WrongUsageOfARankIsWrongUsage) {
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
   EXPECT_EQ(status.message(),
             "workers: rank 1 of 2 ended with status 2; the other ranks were "
-            "ended\ncorrect what its own message names");
+            "stopped\ncorrect what its own message names");
 }
 
 // Rank 0 fails once rank 1 is ready to end by the signal that follows.

@@ -145,7 +145,7 @@ TEST(RendezvousTest, NamesTheInterfacesThatGlooMayUse) {
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
   EXPECT_EQ(status.message().find(
                 "GLOO_SOCKET_IFNAME is \"lo,nosuch0\", but this host has no "
-                "interface nosuch0 with an address\nset it to some of "),
+                "interface nosuch0 with an address\nset it to one or more of "),
             0u)
       << status;
   EXPECT_NE(status.message().find("lo, "), absl::string_view::npos) << status;

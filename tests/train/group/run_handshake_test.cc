@@ -124,7 +124,7 @@ absl::Status OtherSecret(int other, const std::string& own) {
       absl::FailedPreconditionError(absl::StrCat(
           "rank ", other,
           own.empty() ? " has a secret, and this rank has none"
-                      : " has another secret than this rank, or none")),
+                      : " has a different secret from this rank, or none")),
       Reason{"other_secret"});
 }
 

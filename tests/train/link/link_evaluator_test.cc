@@ -259,14 +259,14 @@ TEST_F(LinkEvaluatorTest, NamesNegativesThatDoNotSuit) {
   options_.negatives = EvalNegatives::kAll;
   options_.task.metric = MetricKind::kRocAuc;
   ExpectRefusal(
-      "eval_negatives all: ranks every node, with full inference and the "
-      "metrics mrr and hits@K alone, not with rocauc",
+      "eval_negatives all: ranks every node, which works only with full "
+      "inference and the metrics mrr and hits@K, not with rocauc",
       "other_eval_negatives");
   options_.task.metric = MetricKind::kMrr;
   options_.kind = InferenceKind::kSampled;
   ExpectRefusal(
-      "eval_negatives all: ranks every node, with full inference and the "
-      "metrics mrr and hits@K alone, not with sampled inference",
+      "eval_negatives all: ranks every node, which works only with full "
+      "inference and the metrics mrr and hits@K, not with sampled inference",
       "other_eval_negatives");
   options_.kind = InferenceKind::kFull;
   options_.negatives = EvalNegatives::kDrawn;
@@ -276,19 +276,19 @@ TEST_F(LinkEvaluatorTest, NamesNegativesThatDoNotSuit) {
       "other_eval_negatives");
   options_.drawn = {NegativeMode::kBinary, 1};
   ExpectRefusal(
-      "metric mrr: ranks an edge among negatives of its own, and binary's are "
-      "pairs by themselves",
+      "metric mrr: ranks an edge among its own negatives, but binary draws "
+      "independent pairs",
       "other_eval_negatives");
   options_.negatives = EvalNegatives::kGiven;
   ExpectRefusal(
-      "eval_negatives given: split valid brings neither negatives nor, for "
+      "eval_negatives given: split valid has neither negatives nor, for "
       "rocauc and accuracy, labels",
       "no_given_negatives");
   // Labels rank nothing.
   graph_.edge_splits[0].label = Array::Adopt(std::vector<float>{1, 0, 1, 1, 1});
   Serve();
   ExpectRefusal(
-      "eval_negatives given: split valid brings neither negatives nor, for "
+      "eval_negatives given: split valid has neither negatives nor, for "
       "rocauc and accuracy, labels",
       "no_given_negatives");
 }
@@ -365,7 +365,7 @@ TEST_F(LinkEvaluatorTest, RefusesANegativeTypeOfAnEdge) {
   const absl::Status status = ReadLinkTable(source_, job_, "valid").status();
   EXPECT_TRUE(absl::IsInvalidArgument(status));
   EXPECT_EQ(status.message(),
-            "split valid has the edge type -2\ngive edge types from 0 on");
+            "split valid has the edge type -2\nedge types must be at least 0");
 }
 
 TEST(BareLinkJobTest, HasTheSeedsAlone) {

@@ -195,8 +195,8 @@ TEST(TrainFlagsTest, AModelMayBeAScript) {
     EXPECT_EQ(
         Refusal(std::string("--model script:m.pt --fanouts 5 ") + option),
         name +
-            " does not change a model that is a script\nleave it out, and "
-            "script the model as you want it");
+            " has no effect on a script\nleave it out, and script the model as "
+            "you want it");
   }
 }
 
@@ -285,13 +285,13 @@ TEST(TrainFlagsTest, NamesOptionsOfAnotherTask) {
               StartsWith("metric \"mrr\": does not fit the task single"));
 }
 
-TEST(TrainFlagsTest, SaysWhatIsNotServedYet) {
+TEST(TrainFlagsTest, SaysWhatIsNotSupportedYet) {
   absl::Status status = Parsed("--fanouts 5 --device cuda").status();
   EXPECT_TRUE(absl::IsUnimplemented(status));
   EXPECT_EQ(status.message(),
-            "--device cuda does not exist in this version\nuse --device cpu");
+            "--device cuda is not supported in this version\nuse --device cpu");
   EXPECT_EQ(Refusal("--fanouts 5 --backend nccl"),
-            "--backend nccl does not exist in this version\nuse --backend "
+            "--backend nccl is not supported in this version\nuse --backend "
             "gloo");
   EXPECT_TRUE(Parsed("--fanouts 5 --device cpu --backend gloo").ok());
 }

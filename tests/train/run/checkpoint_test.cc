@@ -337,8 +337,9 @@ TEST(CheckpointWriterTest, KeepsAnotherRunsCheckpoints) {
     const absl::Status refused =
         CheckpointWriter::Open(folder, /*resume=*/false).status();
     EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_THAT(std::string(refused.message()),
-                HasSubstr((folder / name).string() + " is of an earlier run"));
+    EXPECT_THAT(
+        std::string(refused.message()),
+        HasSubstr((folder / name).string() + " is from an earlier run"));
     EXPECT_TRUE(CheckpointWriter::Open(folder, /*resume=*/true).ok());
     EXPECT_EQ(std::filesystem::file_size(folder / name), 8);
   }

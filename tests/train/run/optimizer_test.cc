@@ -152,7 +152,7 @@ TEST(OptimizerTest, NamesTheTensorThatDoesNotFit) {
   const std::vector<NamedTensor> whole = optimizer.State();
   for (size_t i = 0; i < whole.size(); ++i) {
     const std::string message = "the optimizer's tensor \"" + whole[i].name +
-                                "\" is missing or of another shape";
+                                "\" is missing or has the wrong shape";
     std::vector<NamedTensor> state = whole;
     state[i].tensor = at::zeros({7}, at::kFloat);
     absl::Status status = optimizer.Load(state, 1);
@@ -207,7 +207,7 @@ TEST(LearningRateTest, RefusesOtherSchedules) {
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << schedule;
     EXPECT_EQ(status.message(),
               std::string("lr_schedule \"") + schedule +
-                  "\": is none of constant, cosine and step:EPOCHS:FACTOR");
+                  "\": is not one of constant, cosine and step:EPOCHS:FACTOR");
   }
 }
 

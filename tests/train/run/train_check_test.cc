@@ -163,13 +163,13 @@ TEST(TrainCheckTest, NamesTheFieldThatDiffersInAGroup) {
   EXPECT_EQ(message({{"--lr", "1"}}, {{"--lr", "1"}}), "");
   EXPECT_EQ(message({{"--hidden", "8"}, {"--lr", "1"}},
                     {{"--hidden", "8"}, {"--lr", "2"}}),
-            "lr of rank 1: 2, but of rank 0: 1\n"
+            "lr on rank 1: 2, but on rank 0: 1\n"
             "start every rank with the same options");
   EXPECT_EQ(message({{"--lr", "1"}}, {{"--lr", ""}}),
-            "lr of rank 1: not given, but of rank 0: 1\n"
+            "lr on rank 1: not given, but on rank 0: 1\n"
             "start every rank with the same options");
   EXPECT_EQ(message({}, {{"--lr", "2"}}),
-            "lr of rank 1: 2, but of rank 0: not given\n"
+            "lr on rank 1: 2, but on rank 0: not given\n"
             "start every rank with the same options");
 }
 

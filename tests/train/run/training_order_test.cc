@@ -72,13 +72,13 @@ TEST_F(TrainingOrderTest, NamesTheFirstSeedThatDoesNotFit) {
   ExpectRefusal(Order({10, 20, 40}, 0, 1),
                 std::string(": 20 is not one of the job's seeds") + kOnce);
   ExpectRefusal(Order({10, 40, 10}, 0, 1),
-                std::string(": seed 10 stands twice") + kOnce);
+                std::string(": seed 10 occurs twice") + kOnce);
   ExpectRefusal(Order({40}, 0, 1), std::string(": seed 10 is missing") + kOnce);
   ExpectRefusal(Order({10, 30, 40, 10, 30, 30}, 2, 2),
-                std::string(": row 1: seed 30 stands twice") + kOnce);
+                std::string(": row 1: seed 30 occurs twice") + kOnce);
   seeds_.ids = {40, 10, 40};
   ExpectRefusal(Order({10, 30, 40}, 0, 1),
-                ": seed 40 stands twice among the job's\n"
+                ": seed 40 occurs twice among the job's seeds\n"
                 "give every seed once, or no order");
 }
 

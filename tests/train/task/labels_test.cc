@@ -59,17 +59,18 @@ TEST(ReadLabelsTest, ClassesAreNumbersFromZero) {
 }
 
 TEST(ReadLabelsTest, NamesWhatIsNoClass) {
-  EXPECT_EQ(Refusal(TaskKind::kSingle, Numbers({2, 0, 1.5, 0.25})),
-            "label 1.5 in row 2 is not a class number (labels_are_no_classes)");
+  EXPECT_EQ(
+      Refusal(TaskKind::kSingle, Numbers({2, 0, 1.5, 0.25})),
+      "label 1.5 in row 2 is not a class number (labels_are_not_classes)");
   EXPECT_EQ(
       Refusal(TaskKind::kSingle, Numbers({1, -0.5})),
-      "label -0.5 in row 1 is not a class number (labels_are_no_classes)");
+      "label -0.5 in row 1 is not a class number (labels_are_not_classes)");
   EXPECT_EQ(Refusal(TaskKind::kSingle, Numbers({1, 2, 3, 4}).view({2, 2})),
-            "task single: takes one class a node, but the labels are 2 columns "
-            "(several_labels_a_node)");
+            "task single: takes one class per node, but the labels are 2 "
+            "columns (several_labels_per_node)");
   EXPECT_EQ(Refusal(TaskKind::kSingle, at::zeros({3, 0})),
-            "task single: takes one class a node, but the labels are 0 columns "
-            "(several_labels_a_node)");
+            "task single: takes one class per node, but the labels are 0 "
+            "columns (several_labels_per_node)");
 }
 
 TEST(ReadLabelsTest, YesAndNoAreOneAndZero) {
@@ -90,8 +91,8 @@ TEST(ReadLabelsTest, NamesWhatIsNeitherYesNorNo) {
       Refusal(TaskKind::kMulti, Numbers({0, 1, 1, 0, 0.75, 1}).view({3, 2})),
       "label 0.75 in row 2 is neither 0 nor 1 (labels_are_not_binary)");
   EXPECT_EQ(Refusal(TaskKind::kBinary, Numbers({0, 1, 1, 0}).view({2, 2})),
-            "task binary: takes one value a node, but the labels are 2 columns "
-            "(several_values_a_node)");
+            "task binary: takes one value per node, but the labels are 2 "
+            "columns (several_values_per_node)");
 }
 
 TEST(ReadLabelsTest, NumbersMayBeAny) {

@@ -212,7 +212,7 @@ TEST_F(MinibatchTest, NamesTheColumnThatIsMissing) {
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
   EXPECT_EQ(status.message(),
             "the batch has no original ids of node type subject, whose "
-            "embeddings are learned\nask for them in the batch's columns");
+            "embeddings are learned\nrequest them in the batch's columns");
   AskForColumns(*typed, columns);
   EXPECT_TRUE(columns.original_ids);
   EXPECT_TRUE(MakeMinibatch(BatchOf(source, job, {9}, columns), *typed).ok());

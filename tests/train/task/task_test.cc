@@ -59,8 +59,8 @@ TEST(TaskTest, NamesTheMetricsThatFit) {
                   words.name + "\nuse " + words.metrics);
   }
   EXPECT_EQ(Task::Parse("graph", "").status().message(),
-            "task \"graph\": is none of single, multi, binary, regression and "
-            "link");
+            "task \"graph\": is not one of single, multi, binary, regression "
+            "and link");
 }
 
 TEST(TaskTest, ReadsAMetricByItsName) {
