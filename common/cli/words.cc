@@ -6,6 +6,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "common/base/strings.h"
 
@@ -16,6 +17,10 @@ constexpr size_t kCharactersPerEdit = 3;
 constexpr size_t kMinPrefix = 3;
 
 }  // namespace
+
+std::string OptionName(std::string_view field) {
+  return StrCat("--", absl::StrReplaceAll(AbslView(field), {{"_", "-"}}));
+}
 
 size_t EditDistance(std::string_view a, std::string_view b) {
   // Optimal string alignment, keeping only three rows of the table.

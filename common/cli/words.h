@@ -11,6 +11,10 @@
 
 namespace millrace {
 
+// The option for a field (see common/base/field_error.h): "--batch-size" for
+// "batch_size".
+std::string OptionName(std::string_view field);
+
 // How many edits turn one word into the other. An edit inserts, deletes or
 // replaces a character, or swaps two neighbours.
 size_t EditDistance(std::string_view a, std::string_view b);

@@ -44,7 +44,7 @@ std::string_view ColumnName(NodeColumn column) {
 
 absl::Status NotMapped(int part) {
   return absl::FailedPreconditionError(
-      StrCat("partition ", part, " is not open in this process"));
+      StrCat("partition ", part, " is not mapped in this process"));
 }
 
 absl::Status CheckRow(const Store& store, TypeIndex type, uint64_t id) {
@@ -242,8 +242,9 @@ absl::Status GatherEdgeRows(const Store& store, RelationIndex relation,
   const size_t row_bytes = feature.row_bytes();
   for (const uint64_t row : rows) {
     if (row >= static_cast<uint64_t>(feature.rows())) {
-      return DamagedFile(store, EdgeFeaturePath(part, name),
-                         StrCat("has no row ", row, ", only ", feature.rows()));
+      return DamagedFile(
+          store, EdgeFeaturePath(part, name),
+          StrCat("has ", feature.rows(), " rows, but row ", row, " is needed"));
     }
     std::memcpy(out, feature.data() + row * row_bytes, row_bytes);
     out += row_bytes;

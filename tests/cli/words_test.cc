@@ -10,6 +10,10 @@
 namespace millrace {
 namespace {
 
+TEST(WordsTest, OptionsAreNamedAfterFields) {
+  EXPECT_EQ(OptionName("tls_server_name"), "--tls-server-name");
+}
+
 TEST(WordsTest, FindsWordsWithFewEdits) {
   const std::vector<std::string> words = {"given", "hash", "ldg", "metis",
                                           "random"};
