@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The arrays of a batch, each described once. The layout of streams and its
-// checks, where rows come from, sizes, names, digests and JSON follow from these
-// descriptions, so that a new array is one member of Batch or its blocks, one
-// ArrayKind and one description.
+// checks, where rows come from, sizes, names, digests and JSON follow from
+// these descriptions, so that a new array is one member of Batch or its blocks,
+// one ArrayKind and one description.
 #pragma once
 
 #include <cstddef>
