@@ -193,6 +193,18 @@ TEST_F(LineageTest, FindsWhatIsTwiceOrMissing) {
               ElementsAre("epoch 0 has 1 seeds, not 2"));
 }
 
+TEST_F(LineageTest, NamesAtMost20Faults) {
+  std::vector<std::string> lines = {Line(0, "0:0", 0, 0)};
+  // Each further line is a batch that is there twice; the last fault is the
+  // seed of all.
+  for (int i = 0; i < 18; ++i) lines.push_back(lines[0]);
+  EXPECT_EQ(FaultsOf(lines).size(), 19u);
+  lines.push_back(lines[0]);
+  EXPECT_EQ(FaultsOf(lines).size(), 20u);
+  lines.push_back(lines[0]);
+  EXPECT_EQ(FaultsOf(lines).size(), 20u);
+}
+
 TEST_F(LineageTest, EdgesMayBeThereTwice) {
   std::string line = Line(0, "0:0", 0, 0, 5);
   std::string other = Line(0, "0:0", 0, 1, 5);
