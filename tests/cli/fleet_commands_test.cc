@@ -2,6 +2,7 @@
 // millrace status and bench, and the servers of millrace up.
 #include <gmock/gmock.h>
 
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -112,6 +113,14 @@ TEST_F(FleetCommandsTest, StatusSaysWhyNoServerAnswers) {
   EXPECT_NE(json["servers"][1]["error"], "");
 }
 
+TEST_F(FleetCommandsTest, StatusSaysThatAListHasNoServers) {
+  std::ofstream(Path("list")) << "# nobody\n";
+  EXPECT_EQ(
+      Run({"status", "--servers", "@" + Path("list"), "--timeout", "0.2"}), 1);
+  EXPECT_THAT(err_, Not(HasSubstr("none of the 0 servers")));
+  EXPECT_THAT(err_, HasSubstr(Path("list")));
+}
+
 TEST_F(FleetCommandsTest, StatusWaitsForDurations) {
   for (const char* wait : {"-1s", "soon"}) {
     EXPECT_EQ(Run({"status", "--servers", "127.0.0.1:1", "--wait", wait}), 2);
@@ -200,6 +209,20 @@ TEST_F(FleetCommandsTest, BenchsRatesFitTogether) {
   // The lists of seeds 0, 1, 4 and 7 have 9 edges.
   EXPECT_NEAR(number("edges/s"), 9 * batches, 0.02 * 9 * batches);
   EXPECT_LT(number("CPU s a batch"), 16 / batches);
+}
+
+TEST_F(FleetCommandsTest, BenchOfAFleetShowsTheMegabytesReceived) {
+  TestGraph graph = SmallGraph();
+  graph.types[0].feature = RampFeature(8, 50000);
+  FleetHarness servers(graph, 1);
+  // A batch of all four seeds has 4 rows of 200 kB.
+  ASSERT_EQ(Run({"bench", "--servers", "@" + servers.list(), "--fanouts", "0",
+                 "--batches", "5", "--prefetch-batches", "1"}),
+            0)
+      << err_;
+  const size_t at = out_.find("MB received    ");
+  ASSERT_NE(at, std::string::npos);
+  EXPECT_NEAR(std::stod(out_.substr(at + 15)), 5.5 * 4 * 0.2, 0.6 * 4 * 0.2);
 }
 
 TEST_F(FleetCommandsTest, BenchCountsItsOwnTimeAlone) {

@@ -70,6 +70,7 @@ TEST_F(ImportCommandTest, ReportsWhatItMade) {
                       "classes, times\n  node__to__node: 4 edges\n"
                       "  split train of node: 2\n"
                       "  split valid of node__to__node: 2\n");
+  EXPECT_THAT(err_, Not(HasSubstr("classes of node have no node")));
   std::vector<std::string> more = args;
   more.push_back("--json");
   ASSERT_EQ(Import("npy", more), 0) << err_;
@@ -110,6 +111,10 @@ TEST_F(ImportCommandTest, TypesAreNamedBeforeTheirFiles) {
   ASSERT_EQ(Import("npy", named), 0) << err_;
   EXPECT_THAT(out_, HasSubstr("  split train of user: 2\n"));
   EXPECT_THAT(err_, Not(HasSubstr("which alone has labels")));
+  // A file without a name is not left out for one that has it.
+  named = shop;
+  named.insert(named.end(), {"--train", "item=" + ids});
+  EXPECT_NE(Import("npy", named), 0);
 }
 
 TEST_F(ImportCommandTest, BadFilesAndNumbersAreRefused) {

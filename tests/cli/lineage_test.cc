@@ -161,6 +161,8 @@ TEST_F(LineageTest, NumbersAreIntegersInRange) {
   }
   EXPECT_EQ(torn("\"batch\":0", "\"batch\":4294967296"), 1);
   EXPECT_EQ(torn("\"0:0\"", "\"0:9223372036854775807\""), 1);
+  EXPECT_EQ(torn("\"0:0\"", "\"-1:0\""), 1);
+  EXPECT_EQ(torn("\"0:0\"", "\"0:-1\""), 1);
   EXPECT_EQ(torn("[1000]", "[9223372036854775807]"), 0);
 }
 
@@ -191,6 +193,8 @@ TEST_F(LineageTest, FindsWhatIsTwiceOrMissing) {
               ElementsAre("epoch 0 has 1 batches, another has 2"));
   EXPECT_THAT(FaultsOf({Line(0, "0:0", 0, 0)}, 2),
               ElementsAre("epoch 0 has 1 seeds, not 2"));
+  EXPECT_THAT(FaultsOf({Line(0, "0:0", 0, 0), Line(0, "0:0", 0, 1)}, 1),
+              ElementsAre("epoch 0 has 2 seeds, not 1"));
 }
 
 TEST_F(LineageTest, NamesAtMost20Faults) {
