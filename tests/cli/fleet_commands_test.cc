@@ -2,10 +2,12 @@
 // millrace status and bench, and the servers of millrace up.
 #include <gmock/gmock.h>
 
+#include <fstream>
 #include <string>
 #include <vector>
 
 #include "client/cli/local_fleet.h"
+#include "common/base/process_usage.h"
 #include "tests/cli/command_runner.h"
 #include "tests/support/fleet_harness.h"
 
@@ -72,6 +74,16 @@ TEST_F(FleetCommandsTest, StatusFailsWithoutAPartition) {
   EXPECT_THAT(out_, HasSubstr("\"missing_partitions\":[1]"));
 }
 
+TEST_F(FleetCommandsTest, ServersThatDrainServeNoPartition) {
+  FleetHarness servers(SmallGraph(), 2);
+  EXPECT_TRUE(servers.server(1).Drain(absl::Seconds(20)));
+  EXPECT_EQ(
+      Run({"status", "--servers", AddressesOf(servers, {0, 1}), "--json"}), 1);
+  const OrderedJson json = OrderedJson::parse(out_);
+  EXPECT_EQ(json["servers"][1]["state"], "draining");
+  EXPECT_EQ(json["missing_partitions"], OrderedJson({1}));
+}
+
 TEST_F(FleetCommandsTest, ReplicasAreNumberedInTheOrderOfTheList) {
   FleetHarness servers(SmallGraph(), 2);
   const auto second =
@@ -99,6 +111,14 @@ TEST_F(FleetCommandsTest, StatusSaysWhyNoServerAnswers) {
   const OrderedJson json = OrderedJson::parse(out_);
   EXPECT_EQ(json["servers"][1]["state"], "unreachable");
   EXPECT_NE(json["servers"][1]["error"], "");
+}
+
+TEST_F(FleetCommandsTest, StatusSaysThatAListHasNoServers) {
+  std::ofstream(Path("list")) << "# nobody\n";
+  EXPECT_EQ(
+      Run({"status", "--servers", "@" + Path("list"), "--timeout", "0.2"}), 1);
+  EXPECT_THAT(err_, Not(HasSubstr("none of the 0 servers")));
+  EXPECT_THAT(err_, HasSubstr(Path("list")));
 }
 
 TEST_F(FleetCommandsTest, StatusWaitsForDurations) {
@@ -164,6 +184,72 @@ TEST_F(FleetCommandsTest, BenchOfAFleetCountsItsCalls) {
   EXPECT_THAT(out_,
               HasSubstr("\nMB received    0.00 (in all)\ncalls          "));
   EXPECT_THAT(out_, HasSubstr(", 0 of them hedged\n"));
+}
+
+// The rates are of one run: seconds follow from the batches a second.
+TEST_F(FleetCommandsTest, BenchsRatesFitTogether) {
+  TestGraph graph = SmallGraph();
+  graph.types[0].feature = RampFeature(8, 50000);
+  const std::string store = Stored(graph);
+  ASSERT_EQ(Run({"bench", "--store", store, "--fanouts", "-1", "--batch-size",
+                 "4", "--batches", "40"}),
+            0)
+      << err_;
+  const auto number = [&](const std::string& name) {
+    const size_t at = out_.find(name);
+    EXPECT_NE(at, std::string::npos) << name;
+    return std::stod(out_.substr(at + name.size()));
+  };
+  const double batches = number("batches/s");
+  const double mb = number("MB a batch");
+  // All four seeds and up to all other nodes, of 200 kB each.
+  EXPECT_GT(mb, 4 * 0.2);
+  EXPECT_LT(mb, 8 * 0.2 + 0.01);
+  EXPECT_NEAR(number("GB/s"), batches * mb / 1000, 0.02 * batches * mb / 1000);
+  // The lists of seeds 0, 1, 4 and 7 have 9 edges.
+  EXPECT_NEAR(number("edges/s"), 9 * batches, 0.02 * 9 * batches);
+  EXPECT_LT(number("CPU s a batch"), 16 / batches);
+}
+
+TEST_F(FleetCommandsTest, BenchOfAFleetShowsTheMegabytesReceived) {
+  TestGraph graph = SmallGraph();
+  graph.types[0].feature = RampFeature(8, 50000);
+  FleetHarness servers(graph, 1);
+  // A batch of all four seeds has 4 rows of 200 kB.
+  ASSERT_EQ(Run({"bench", "--servers", "@" + servers.list(), "--fanouts", "0",
+                 "--batches", "5", "--prefetch-batches", "1"}),
+            0)
+      << err_;
+  const size_t at = out_.find("MB received    ");
+  ASSERT_NE(at, std::string::npos);
+  EXPECT_NEAR(std::stod(out_.substr(at + 15)), 5.5 * 4 * 0.2, 0.6 * 4 * 0.2);
+}
+
+TEST_F(FleetCommandsTest, BenchCountsItsOwnTimeAlone) {
+  const double before = ProcessCpuSeconds();
+  EXPECT_GT(before, 0);
+  const OrderedJson json =
+      JsonOf({"bench", "--store", Stored(SmallGraph()), "--fanouts", "-1",
+              "--batches", "2", "--json"});
+  EXPECT_LE(json["cpu_seconds"].get<double>(), ProcessCpuSeconds() - before);
+}
+
+TEST_F(FleetCommandsTest, BenchFetchesNoMoreThanFitsInMemory) {
+  const std::vector<std::string> args = {
+      "bench",      "--store",   Stored(SmallGraph()),
+      "--fanouts",  "-1",        "--prefetch-batches",
+      "1000000000", "--batches", "1073741824"};
+  std::vector<std::string> more = args;
+  more.insert(more.end(), {"--prefetch-bytes", "1000000T"});
+  EXPECT_EQ(Run(more), 1);
+  EXPECT_THAT(err_, HasSubstr("prefetching 1000000000 batches of "));
+}
+
+TEST_F(FleetCommandsTest, UpNeedsTheServerBesideIt) {
+  EXPECT_EQ(Run({"up", Stored(SmallGraph())}), 1);
+  EXPECT_THAT(err_, HasSubstr("/millrace-server does not exist\nmillrace up: "
+                              "build or install millrace-server beside"));
+  EXPECT_EQ(Run({"up", Path("graph"), "--servers", "1001"}), 2);
 }
 
 TEST(PartitionsOfServerTest, AllPartitionsAreServed) {

@@ -4,11 +4,13 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "client/cli/import_formats.h"
 #include "common/graph/store.h"
 #include "tests/cli/command_runner.h"
+#include "tests/support/python.h"
 
 namespace millrace::testing {
 namespace {
@@ -68,6 +70,7 @@ TEST_F(ImportCommandTest, ReportsWhatItMade) {
                       "classes, times\n  node__to__node: 4 edges\n"
                       "  split train of node: 2\n"
                       "  split valid of node__to__node: 2\n");
+  EXPECT_THAT(err_, Not(HasSubstr("classes of node have no node")));
   std::vector<std::string> more = args;
   more.push_back("--json");
   ASSERT_EQ(Import("npy", more), 0) << err_;
@@ -108,6 +111,10 @@ TEST_F(ImportCommandTest, TypesAreNamedBeforeTheirFiles) {
   ASSERT_EQ(Import("npy", named), 0) << err_;
   EXPECT_THAT(out_, HasSubstr("  split train of user: 2\n"));
   EXPECT_THAT(err_, Not(HasSubstr("which alone has labels")));
+  // A file without a name is not left out for one that has it.
+  named = shop;
+  named.insert(named.end(), {"--train", "item=" + ids});
+  EXPECT_NE(Import("npy", named), 0);
 }
 
 TEST_F(ImportCommandTest, BadFilesAndNumbersAreRefused) {
@@ -311,6 +318,42 @@ TEST_F(ImportCommandTest, TriplesHaveColumnsAndNames) {
   // Names are not written over.
   EXPECT_EQ(Import("triples", {Path("kg"), "--names-out", Path("names")}), 1);
   EXPECT_FALSE(std::filesystem::exists(out_folder_));
+}
+
+// Partition v of node v is (v + v / 3) mod 3; see make_partitions.py.
+TEST_F(ImportCommandTest, PartitionFoldersKeepTheirAssignment) {
+  constexpr int kNoTorch = 77;
+  const int made = RunPython(MILLRACE_TORCH_PYTHON,
+                             "ingest/formats/make_partitions.py", {Path("in")});
+  if (made == kNoTorch) GTEST_SKIP() << "no Python has PyTorch";
+  ASSERT_EQ(made, 0);
+  for (const auto& [format, folder] :
+       std::vector<std::pair<std::string, std::string>>{
+           {"pyg-partitions", "in/pyg/rich-partitions"},
+           {"glt-partitions", "in/glt/legacy-partitions"}}) {
+    const std::string owners = Path(format + ".npy");
+    ASSERT_EQ(Import(format, {Path(folder), "--assignment-out", owners}), 0)
+        << err_;
+    EXPECT_EQ(Made()->schema().node_types[0].count, 40);
+    const Array array = MapNpy(owners).value();
+    ASSERT_EQ(array.rows(), 40);
+    for (int64_t v = 0; v < 40; ++v) {
+      EXPECT_EQ(array.IntegerAt(v), (v + v / 3) % 3);
+    }
+    // The owners are not written over, and nothing is read before that is
+    // known.
+    EXPECT_EQ(Import(format, {Path("absent"), "--assignment-out", owners}), 1);
+    EXPECT_THAT(err_, HasSubstr(owners));
+    EXPECT_FALSE(std::filesystem::exists(out_folder_));
+  }
+  EXPECT_THAT(Refused("pyg-partitions",
+                      {Path("in/pyg/hetero-partitions"), "--type", "nobody"}),
+              HasSubstr("nobody"));
+}
+
+TEST_F(ImportCommandTest, OnlyPartitionFoldersHaveOwners) {
+  EXPECT_THAT(Refused("npy", {"--edges", Edges(), "--assignment-out", "x"}),
+              HasSubstr("there is no option --assignment-out"));
 }
 
 TEST_F(ImportCommandTest, FoldersThatAreNotThereAreNamed) {

@@ -160,6 +160,8 @@ TEST_F(LineageTest, NumbersAreIntegersInRange) {
   }
   EXPECT_EQ(torn("\"batch\":0", "\"batch\":4294967296"), 1);
   EXPECT_EQ(torn("\"0:0\"", "\"0:9223372036854775807\""), 1);
+  EXPECT_EQ(torn("\"0:0\"", "\"-1:0\""), 1);
+  EXPECT_EQ(torn("\"0:0\"", "\"0:-1\""), 1);
   EXPECT_EQ(torn("[1000]", "[9223372036854775807]"), 0);
 }
 
@@ -190,6 +192,20 @@ TEST_F(LineageTest, FindsDuplicatesAndOmissions) {
               ElementsAre("epoch 0 has 1 batches, but another has 2"));
   EXPECT_THAT(FaultsOf({Line(0, "0:0", 0, 0)}, 2),
               ElementsAre("epoch 0 has 1 seeds, not 2"));
+  EXPECT_THAT(FaultsOf({Line(0, "0:0", 0, 0), Line(0, "0:0", 0, 1)}, 1),
+              ElementsAre("epoch 0 has 2 seeds, not 1"));
+}
+
+TEST_F(LineageTest, NamesAtMost20Faults) {
+  std::vector<std::string> lines = {Line(0, "0:0", 0, 0)};
+  // Each further line is a batch that is there twice; the last fault is the
+  // seed of all.
+  for (int i = 0; i < 18; ++i) lines.push_back(lines[0]);
+  EXPECT_EQ(FaultsOf(lines).size(), 19u);
+  lines.push_back(lines[0]);
+  EXPECT_EQ(FaultsOf(lines).size(), 20u);
+  lines.push_back(lines[0]);
+  EXPECT_EQ(FaultsOf(lines).size(), 20u);
 }
 
 TEST_F(LineageTest, EdgesMayRepeat) {

@@ -358,6 +358,13 @@ TEST(BatchJsonTest, NodesNameTheRowOfTheirGraph) {
             OrderedJson::parse(R"({"type": "v", "graphs": [3, 4]})"));
   EXPECT_EQ(json["graph_of"], OrderedJson::parse(R"({"u": [0, -1, 0, 1]})"));
   EXPECT_EQ(json["seed_to_local"], OrderedJson({0, 1}));
+  // Edges among the nodes say nothing of graphs.
+  Schema schema = PairSchema();
+  schema.relations.push_back({.src = 0, .name = "bond", .dst = 0});
+  batch.edges.push_back({});
+  batch.edges[1].indptr = Of<uint32_t>({0, 1, 2, 2, 2});
+  batch.edges[1].neighbor = Of<uint32_t>({1, 1});
+  EXPECT_EQ(BatchJson(batch, schema, false)["graph_of"], json["graph_of"]);
 }
 
 }  // namespace

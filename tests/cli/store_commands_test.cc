@@ -288,6 +288,22 @@ TEST_F(PartitionCommandTest, ReportsWhatIsWhere) {
           "(33.33%)\n");
 }
 
+TEST_F(PartitionCommandTest, SharesOfNothingAreZero) {
+  TestGraph graph;
+  graph.types = {{.count = 4}};
+  graph.relations = {{}};
+  dataset_ = Stored(graph, 0, "bare");
+  ASSERT_EQ(Run(Partition("a", {"--method", "hash"})), 0) << err_;
+  EXPECT_THAT(out_, HasSubstr("              0   0.00%   0.00%\n"));
+  EXPECT_THAT(out_, HasSubstr(", 0 edges (balance 1.000), 0 of them cut "
+                              "(0.00%)\n"));
+  // With a single edge, one partition has all of them.
+  graph.relations[0].edges = {{0, 1}};
+  dataset_ = Stored(graph, 0, "one");
+  ASSERT_EQ(Run(Partition("b", {"--method", "hash"})), 0) << err_;
+  EXPECT_THAT(out_, HasSubstr("              1 100.00%"));
+}
+
 TEST_F(PartitionCommandTest, TypesAreAssignedOnce) {
   EXPECT_EQ(
       Run(Partition("a", {"--method", "given", "--assignment", assignment_,

@@ -7,11 +7,14 @@
 #include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <latch>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "common/base/field_error.h"
+#include "common/base/mutex.h"
 #include "common/cli/numbers.h"
 #include "common/file/npy.h"
 #include "tests/support/test_directory.h"
@@ -404,6 +407,41 @@ TEST_F(SourceFlagsTest, OptionsReachTheSource) {
                                    (directory_ / "ca.pem").string()});
   EXPECT_TRUE(absl::IsNotFound(tls)) << tls;
   EXPECT_THAT(std::string(tls.message()), HasSubstr("ca.pem"));
+}
+
+// More threads than there are cores, each of which waits for all others.
+TEST_F(SourceFlagsTest, StoresAreReadByAsManyThreadsAsWanted) {
+  const TestStore store(SmallGraph());
+  const int threads = static_cast<int>(std::thread::hardware_concurrency()) + 1;
+  CLI::App app("SOURCE");
+  SourceFlags flags;
+  flags.AddTo(app);
+  flags.AddConnectionTo(app);
+  app.parse("--store " + store.path().string() + " --threads " +
+            std::to_string(threads));
+  EXPECT_EQ(flags.threads(), threads);
+  const auto source = flags.Open().value();
+  const ResolvedJob job = ResolveJob(JobSpec(), source->manifest()).value();
+  Mutex mutex;
+  CondVar arrived;
+  int here = 0, met = 0;
+  std::latch left(threads);
+  for (int i = 0; i < threads; ++i) {
+    source->Fetch(job, BatchRequest(), [&](const absl::StatusOr<Batch>&) {
+      {
+        MutexLock lock(&mutex);
+        ++here;
+        arrived.NotifyAll();
+        met += arrived.WaitFor(&mutex, absl::Seconds(20),
+                               [&] { return here == threads; })
+                   ? 1
+                   : 0;
+      }
+      left.count_down();
+    });
+  }
+  left.wait();
+  EXPECT_EQ(met, threads);
 }
 
 TEST_F(SourceFlagsTest, TlsOptionsAreTheClients) {

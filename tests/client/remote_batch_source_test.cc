@@ -483,6 +483,65 @@ TEST(RemoteBatchSourceTest, BatchesAreMadeAtTheirHomes) {
   EXPECT_TRUE(fetch(1).ok()) << fetch(1);
 }
 
+// One server has both partitions, and is asked in the name of the home.
+TEST(RemoteBatchSourceTest, HomesOfExplicitSeedsFollowTheBatch) {
+  FleetHarness servers(testing::SmallGraph(), 2);
+  const auto both =
+      SamplerServer::Start(servers.store(), ServerOptions()).value();
+  Mutex mutex;
+  std::vector<uint32_t> homes;
+  ScriptedSampler scripted(
+      v1::Sampler::NewStub(grpc::CreateChannel(
+          both->address(), grpc::InsecureChannelCredentials())),
+      [&](int, const v1::SampleRequest& request, Writer& out) {
+        MutexLock lock(&mutex);
+        homes.push_back(request.partition());
+        return scripted.Pass(request, out);
+      });
+  RemoteOptions options;
+  options.servers = scripted.address();
+  const auto source = RemoteBatchSource::Connect(options);
+  ASSERT_TRUE(source.ok()) << source.status();
+  const auto job = ResolveJob(Job(), (*source)->manifest());
+  ASSERT_TRUE(job.ok()) << job.status();
+  for (const uint32_t batch : {4u, 5u, 7u, 6u}) {
+    BatchRequest request{.epoch = 1, .batch = batch};
+    request.explicit_seeds.emplace().ids = {1, 4};
+    EXPECT_TRUE(Pending(**source, *job, std::move(request)).Wait().ok());
+  }
+  MutexLock lock(&mutex);
+  EXPECT_THAT(homes, ::testing::ElementsAre(0, 1, 1, 0));
+}
+
+// The share of rows that is kept is fetched once, with the first batch that has
+// features.
+TEST(RemoteBatchSourceTest, CachesHoldTheShareThatIsWanted) {
+  FleetHarness servers(testing::SmallGraph(), 2);
+  const auto bytes_of_second = [&](double cache_ratio, int64_t& calls) {
+    RemoteOptions options;
+    options.servers = "@" + servers.list();
+    options.cache_ratio = cache_ratio;
+    const auto source = RemoteBatchSource::Connect(options).value();
+    const auto job = ResolveJob(Job(), source->manifest()).value();
+    BatchRequest plain;
+    plain.columns.features = false;
+    EXPECT_TRUE(Pending(*source, job, plain).Wait().ok());
+    calls = source->calls();
+    EXPECT_TRUE(Pending(*source, job, BatchRequest()).Wait().ok());
+    const uint64_t before = source->received_bytes();
+    EXPECT_TRUE(Pending(*source, job, BatchRequest()).Wait().ok());
+    return source->received_bytes() - before;
+  };
+  int64_t plain_calls = 0, quarter_calls = 0, all_calls = 0;
+  const uint64_t none = bytes_of_second(0, plain_calls);
+  const uint64_t quarter = bytes_of_second(0.25, quarter_calls);
+  const uint64_t all = bytes_of_second(1, all_calls);
+  EXPECT_LT(quarter, none);
+  EXPECT_LT(all, quarter);
+  EXPECT_EQ(quarter_calls, plain_calls);
+  EXPECT_EQ(all_calls, plain_calls);
+}
+
 TEST(RemoteBatchSourceTest, BatchesMayNotBeLargerThanTheLimit) {
   FleetHarness servers(testing::SmallGraph(), 1);
   RemoteOptions options;

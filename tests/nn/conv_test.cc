@@ -16,6 +16,7 @@
 #include "client/nn/layer_spec.h"
 #include "client/nn/model_kind.h"
 #include "client/nn/parameters.h"
+#include "client/nn/relation_layer.h"
 #include "tests/nn/neighbor_lists.h"
 
 namespace millrace {
@@ -294,6 +295,44 @@ LayerInput ThreeTypesInput() {
   }
   input.neighbors = {RandomLists(4, 12), RandomLists(4, 9), RandomLists(3, 12)};
   return input;
+}
+
+class SumOfLists final : public Conv {
+ public:
+  at::Tensor Forward(const at::Tensor& source, const at::Tensor& target,
+                     const Neighbors& neighbors, const Pass&) const override {
+    return Aggregate(Aggregation::kSum, source, neighbors).add(target, 10);
+  }
+};
+
+TEST(RelationLayerTest, AddsTheResultsOfEachType) {
+  std::vector<std::unique_ptr<Conv>> convs;
+  for (int r = 0; r < 3; ++r) convs.push_back(std::make_unique<SumOfLists>());
+  const RelationLayer layer(ThreeTypes().relations, std::move(convs));
+  LayerInput input = ThreeTypesInput();
+  const auto part = [&](size_t relation, size_t type, size_t lists) {
+    return Matrix(input.neighbors[relation], input.source[type].size(0))
+               .matmul(input.source[type]) +
+           10 * input.target[lists];
+  };
+  const std::vector<at::Tensor> rows = layer.Forward(input, {});
+  ASSERT_EQ(rows.size(), 3u);
+  ExpectNear(rows[0], part(0, 0, 0) + part(1, 1, 0));
+  ExpectNear(rows[1], part(2, 0, 1));
+  EXPECT_FALSE(rows[2].defined());  // nothing leads to it
+}
+
+TEST(RelationLayerTest, LeavesOutTypesWithoutTargetsAndRelationsWithoutConvs) {
+  std::vector<std::unique_ptr<Conv>> convs(3);
+  convs[1] = std::make_unique<SumOfLists>();
+  convs[2] = std::make_unique<SumOfLists>();
+  const RelationLayer layer(ThreeTypes().relations, std::move(convs));
+  LayerInput input = ThreeTypesInput();
+  input.target[1] = at::Tensor();
+  const std::vector<at::Tensor> rows = layer.Forward(input, {});
+  ExpectNear(rows[0], Matrix(input.neighbors[1], 9).matmul(input.source[1]) +
+                          10 * input.target[0]);
+  EXPECT_FALSE(rows[1].defined());
 }
 
 class RgcnLayerTest : public ::testing::TestWithParam<int> {};

@@ -153,6 +153,13 @@ TEST(GraphShapeTest, GraphsOfSeveralTypesAreUnimplemented) {
                         "nodes as one type"));
 }
 
+TEST(GraphShapeTest, TheFirstOfSeveralMembersCountsToo) {
+  Schema schema = Molecules();
+  schema.relations = {{.src = 1, .name = "in", .dst = 2},
+                      {.src = 0, .name = "of", .dst = 2}};
+  EXPECT_TRUE(absl::IsUnimplemented(GraphShape::OfGraphs(schema, 2).status()));
+}
+
 TEST(GraphShapeTest, GraphsWithoutMembersHaveNoTypes) {
   Schema schema = Molecules();
   schema.relations.erase(schema.relations.begin() + 3);

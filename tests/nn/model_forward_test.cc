@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "client/nn/layer_spec.h"
 #include "client/nn/model.h"
 #include "tests/nn/neighbor_lists.h"
 
@@ -118,6 +119,45 @@ TEST(ModelForwardTest, TypesHaveTheirOwnInputsLayersNormsAndDropout) {
     EXPECT_TRUE(types[1].equal(got));
     EXPECT_FALSE(types[0].defined());
   }
+}
+
+TEST(ModelForwardTest, OriginalIdsAreReadForEmbeddingsAlone) {
+  GraphShape shape = AandB();
+  EXPECT_TRUE(
+      Model::Create(AandBConfig(), shape).value()->reads_original_ids());
+  shape.types[0].features = 2;
+  EXPECT_FALSE(
+      Model::Create(AandBConfig(), shape).value()->reads_original_ids());
+}
+
+// Places 0 to 255 of type 0 are those of rows, and those of relation 0 follow.
+TEST(ModelForwardTest, AttentionDropsAtPlacesOfItsOwn) {
+  ModelConfig config;
+  config.kind = ModelKind::kGat;
+  config.in = 3;
+  config.out = 4;
+  config.layers = 1;
+  config.dropout = 0.5;
+  const auto model = Model::Create(config).value();
+  const GraphShape shape = GraphShape::Homogeneous(3);
+  ParameterSet set;
+  Initializer initializer(config.seed);
+  const auto conv = InfoOf(config.kind)
+                        .make_conv({.config = config,
+                                    .shape = shape,
+                                    .prefix = "convs.0",
+                                    .in = 3,
+                                    .out = 4,
+                                    .last = true,
+                                    .dropout_place = 256},
+                                   set, initializer);
+  const Pass pass{.training = true, .dropout = {.seed = 3}};
+  const at::Tensor x = Initializer(4).Uniform({9, 3}, 2);
+  const Neighbors lists{Ints({0, 8}), Ints({1, 2, 3, 4, 5, 6, 7, 8}), {}, {}};
+  const Subgraph graph{
+      .nodes = {{x, {}, {0, 1, 9}}}, .neighbors = {lists}, .members = {}};
+  EXPECT_TRUE(model->Forward(graph, pass)
+                  .equal(conv->Forward(x, x.narrow(0, 0, 1), lists, pass)));
 }
 
 TEST(ModelForwardTest, HomogeneousFeaturesAreReadAsTheyAre) {

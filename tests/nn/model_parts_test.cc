@@ -196,6 +196,14 @@ TEST(NodeInputTest, ProjectsFeatures) {
                            0, 1e-6));
 }
 
+TEST(NodeInputTest, OneColumnIsEnough) {
+  ParameterSet set;
+  Initializer initializer(1);
+  EXPECT_FALSE(NodeInput({"item", 9, 1}, 2, set, initializer).learned());
+  EXPECT_EQ(Named(set, "lin_dict.item.weight").sizes(),
+            at::IntArrayRef({2, 1}));
+}
+
 TEST(NodeInputTest, LearnsARowForEachNodeWithoutFeatures) {
   ParameterSet set;
   Initializer initializer(1);

@@ -346,6 +346,9 @@ TEST(ScriptModelTest, RefusesResultsThatAreNotRows) {
   EXPECT_THAT(Refusal(returning("(self.w * x)[:, 0]")),
               HasSubstr("the result is [2] Float, but a row"));
   EXPECT_THAT(Refusal(returning("(self.w * x)[:1]")), HasSubstr("[1, 2]"));
+  EXPECT_THAT(Refusal(returning("torch.cat([self.w * x, x])")),
+              HasSubstr("[4, 2]"));
+  EXPECT_THAT(Refusal(returning("(self.w * x)[:, :0]")), HasSubstr("[2, 0]"));
   EXPECT_THAT(Refusal(returning("(self.w * x).argmax(1, True)")),
               HasSubstr("[2, 1] Long"));
   EXPECT_THAT(Refusal(returning("(self.w * x, x)")), HasSubstr("is a Tuple"));

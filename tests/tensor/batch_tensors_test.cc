@@ -36,8 +36,9 @@ TEST(ViewAsTensorTest, OutlivesTheArray) {
   const std::weak_ptr<std::vector<int64_t>> alive = owner;
   at::Tensor tensor;
   {
+    const int64_t* data = owner->data();
     const Array array =
-        Array::Borrow(DType::kInt64, {3}, owner->data(), std::move(owner));
+        Array::Borrow(DType::kInt64, {3}, data, std::move(owner));
     tensor = ViewAsTensor(array).value();
   }
   EXPECT_FALSE(alive.expired());
