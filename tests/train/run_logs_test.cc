@@ -177,5 +177,33 @@ TEST_F(RunLogsTest, RanksOfOneHostBeginTheirFileOnce) {
   EXPECT_THAT(AttemptsIn(Lines(options_.consumed_log)), ElementsAre("4 0:0"));
 }
 
+TEST_F(RunLogsTest, ABatchOfEdgesHasBothEnds) {
+  TrainOptions options = SmallRun();
+  options.epochs = 1;
+  options.consumed_log = (folder_ / "log").string();
+  options.job.seed_kind = SeedKind::kEdge;
+  options.job.shuffle = false;
+  options.job.negatives = {NegativeMode::kBinary, 1};
+  options.task.kind = TaskKind::kLink;
+  options.task.metric = MetricKind::kRocAuc;
+  options.task.negatives = NegativeMode::kBinary;
+  options.model.decoder = DecoderKind::kDot;
+  options.seeds.emplace().ids = {9, 4};
+  options.seeds->dst = {7, 5};
+  const auto source = Serve(ClassGraph(100, 20), "run_logs_edges");
+  TrainRanks(1, source, options);
+  auto lines = Lines(options.consumed_log);
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(lines[1]["seeds"], (std::vector<int64_t>{9, 4}));
+  EXPECT_EQ(lines[1]["dst"], (std::vector<int64_t>{7, 5}));
+  // Nodes have one.
+  TrainOptions nodes = SmallRun();
+  nodes.epochs = 1;
+  nodes.consumed_log = options.consumed_log;
+  TrainRanks(1, source, nodes);
+  lines = Lines(options.consumed_log);
+  EXPECT_FALSE(lines.at(1).contains("dst"));
+}
+
 }  // namespace
 }  // namespace millrace::testing

@@ -211,8 +211,12 @@ TEST(MetricTest, WithoutLabelsThereIsNoValue) {
   // One label alone ranks nothing.
   EXPECT_EQ(ValueOf("binary", "", logits, Floats({2, 1}, {1, 1})), -1);
   EXPECT_EQ(ValueOf("binary", "", logits, Floats({2, 1}, {0, 0})), -1);
-  EXPECT_EQ(Metric(Task::Parse("link", "mrr").value(), 1).Value(),
-            std::nullopt);
+  // Nor has a split of which nothing was added.
+  for (const char* metric : {"mrr", "hits@1", "rocauc", "accuracy"}) {
+    EXPECT_EQ(Metric(Task::Parse("link", metric).value(), 1).Value(),
+              std::nullopt)
+        << metric;
+  }
 }
 
 // A logit of 0 is no.

@@ -250,5 +250,44 @@ TEST(CollectivesTest, NamesARankZeroThatNeverAnswers) {
       << status;
 }
 
+// Rank 0 and rank 1 wait for rank 2, rank 1 not for long.
+TEST(CollectivesTest, TellsTheOthersWhyItDidNotJoin) {
+  const uint16_t port = FreePort();
+  absl::Status zero;
+  std::thread other([&zero, port] {
+    zero =
+        Collectives::Connect({0, 3, "127.0.0.1", port}, Impatient()).status();
+  });
+  CollectiveOptions options = Impatient();
+  options.start_timeout = absl::Milliseconds(500);
+  const absl::Status one =
+      Collectives::Connect({1, 3, "127.0.0.1", port}, options).status();
+  other.join();
+  EXPECT_EQ(one.code(), absl::StatusCode::kDeadlineExceeded) << one;
+  EXPECT_EQ(one.message().find("rank 2 of 3 did not come within 500ms"), 0u)
+      << one;
+  EXPECT_EQ(zero.code(), absl::StatusCode::kUnavailable) << zero;
+  EXPECT_EQ(zero.message().find(
+                "rank 1 failed: rank 2 of 3 did not come within 500ms"),
+            0u)
+      << zero;
+}
+
+// The connection breaks before the heartbeat says why.
+TEST(CollectivesTest, NamesTheRankThatFailedDuringACall) {
+  const uint16_t port = FreePort();
+  std::thread other([port] {
+    const auto one = Collectives::Connect({1, 2, "127.0.0.1", port});
+    ASSERT_TRUE(one.ok()) << one.status();
+    (*one)->Fail(absl::ResourceExhaustedError("the disk is full"));
+  });
+  const auto zero = Collectives::Connect({0, 2, "127.0.0.1", port});
+  ASSERT_TRUE(zero.ok()) << zero.status();
+  const absl::Status status = (*zero)->Barrier();
+  other.join();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+  EXPECT_EQ(status.message(), "rank 1 failed: the disk is full");
+}
+
 }  // namespace
 }  // namespace millrace::testing

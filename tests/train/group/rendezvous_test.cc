@@ -2,8 +2,13 @@
 #include "client/train/group/rendezvous.h"
 
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <cstdlib>
+#include <string>
+#include <vector>
 
 #include "tests/support/free_port.h"
 #include "tests/support/silent_listener.h"
@@ -121,6 +126,7 @@ TEST(RendezvousTest, FindsTheListeningProcess) {
   ASSERT_TRUE(point.ok()) << point.status();
   EXPECT_EQ(point->address, "127.0.0.1");
   EXPECT_EQ(point->own_address, "127.0.0.1");
+  EXPECT_TRUE(point->loopback);
 }
 
 TEST(RendezvousTest, SaysWhyRankZeroWasNotFound) {
@@ -149,6 +155,52 @@ TEST(RendezvousTest, NamesTheInterfacesThatGlooMayUse) {
             0u)
       << status;
   EXPECT_NE(status.message().find("lo, "), absl::string_view::npos) << status;
+}
+
+TEST(RendezvousTest, SaysThatTorchrunsAgentWasNotFound) {
+  GroupAddress group = At("127.0.0.1", FreePort());
+  group.rank = 3;
+  group.agent_listens = true;
+  const absl::Status status =
+      FindMeetingPoint(group, absl::Milliseconds(1)).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+  EXPECT_EQ(status.message().find("rank 3 waited "), 0u) << status;
+  EXPECT_NE(status.message().find(absl::StrCat(
+                " for torchrun's agent at 127.0.0.1:", group.port, ": ")),
+            absl::string_view::npos)
+      << status;
+}
+
+TEST(RendezvousTest, NoticesComeOnlyAfterASecond) {
+  ::testing::internal::CaptureStdout();  // where spdlog writes in tests
+  WaitNotice notice(SteadyNow() + absl::Seconds(30));
+  notice.Say("rank 0");
+  EXPECT_EQ(::testing::internal::GetCapturedStdout(), "");
+}
+
+// The side that closes a connection first keeps the port for a while.
+TEST(RendezvousTest, ThePortOfAGroupThatHasJustEndedIsFree) {
+  uint16_t port = 0;
+  {
+    const auto bound =
+        BindAtMeetingPoint(At("127.0.0.1", 0), absl::Seconds(30));
+    ASSERT_TRUE(bound.ok()) << bound.status();
+    ASSERT_EQ(listen(bound->fd.get(), 1), 0);
+    sockaddr_storage name = NameOf(bound->fd);
+    port = ntohs(reinterpret_cast<const sockaddr_in&>(name).sin_port);
+    const UniqueFd other(socket(AF_INET, SOCK_STREAM, 0));
+    ASSERT_EQ(connect(other.get(), reinterpret_cast<sockaddr*>(&name),
+                      sizeof(sockaddr_in)),
+              0);
+    UniqueFd accepted(accept(bound->fd.get(), nullptr, nullptr));
+    ASSERT_GE(accepted.get(), 0);
+    accepted = UniqueFd();
+    char end;
+    EXPECT_EQ(read(other.get(), &end, 1), 0);  // has seen the close
+  }
+  const auto again =
+      BindAtMeetingPoint(At("127.0.0.1", port), absl::Seconds(30));
+  EXPECT_TRUE(again.ok()) << again.status();
 }
 
 }  // namespace

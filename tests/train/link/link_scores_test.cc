@@ -209,6 +209,18 @@ TEST_P(LinkScoresTest, UsesLabelsWithoutNegatives) {
   sums.Expect(Run(LinkLoss::kBce, links));
 }
 
+// A score of 0 says that a pair is not an edge.
+TEST_P(LinkScoresTest, AScoreOfZeroMeansNotAnEdge) {
+  rows_.zero_();
+  const Outcome pairs = Run(LinkLoss::kBce, SomeLinks(NegativeShape::kPairs));
+  EXPECT_EQ(pairs.counted, 5 + 7);
+  EXPECT_EQ(pairs.correct, 7);
+  EXPECT_NEAR(pairs.loss.item().toDouble(), 12 * std::log(2.0), 1e-5);
+  // Nor does a tie make an edge the first.
+  EXPECT_EQ(Run(LinkLoss::kSoftmax, SomeLinks(NegativeShape::kShared)).correct,
+            0);
+}
+
 TEST_P(LinkScoresTest, RanksAmongAllExceptKnownOnes) {
   const LinkBatch links = SomeLinks(NegativeShape::kNone);
   // Equal rows give ties.

@@ -1,16 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/train/run/checkpoint.h"
 
+#include <ATen/core/Dict.h>
+#include <ATen/core/ivalue.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/full.h>
+#include <caffe2/serialize/inline_container.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <torch/csrc/jit/serialization/pickler.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "client/train/run/checkpoint_writer.h"
@@ -151,6 +159,151 @@ TEST(CheckpointTest, NamesTheFieldThatDiffers) {
             "classes 7: the checkpoint was made with none");
 }
 
+// The bytes of a file of torch.save, whatever it holds.
+std::vector<char> Saved(const c10::IValue& value) {
+  std::string pickled;
+  torch::jit::Pickler pickler(
+      [&pickled](const char* data, size_t size) { pickled.append(data, size); },
+      /*tensor_table=*/nullptr, /*type_renamer=*/nullptr,
+      /*memoized_class_types=*/nullptr, /*get_tensor_id=*/nullptr,
+      /*tag_aggregates=*/false);
+  pickler.protocol();
+  pickler.pushIValue(value);
+  pickler.stop();
+  std::vector<char> bytes;
+  caffe2::serialize::PyTorchStreamWriter writer(
+      [&bytes](const void* data, size_t size) {
+        const char* more = static_cast<const char*>(data);
+        bytes.insert(bytes.end(), more, more + size);
+        return size;
+      });
+  writer.writeRecord("data.pkl", pickled.data(), pickled.size());
+  int number = 0;
+  for (const at::Tensor& tensor : pickler.tensorData()) {
+    const auto storage = torch::jit::getWriteableTensorData(tensor);
+    writer.writeRecord(absl::StrCat("data/", number++), storage.data(),
+                       storage.sizeInBytes());
+  }
+  writer.writeEndOfFile();
+  return bytes;
+}
+
+using Dict = c10::impl::GenericDict;
+
+Dict NewDict() { return Dict(c10::StringType::get(), c10::AnyType::get()); }
+
+// What a checkpoint must hold at least.
+Dict Fields() {
+  Dict fields = NewDict();
+  fields.insert("format", "millrace checkpoint");
+  fields.insert("version", int64_t{1});
+  for (const char* key :
+       {"model", "optimizer", "identity", "counters", "values"}) {
+    fields.insert(key, NewDict());
+  }
+  return fields;
+}
+
+std::string Unread(const Dict& fields) {
+  const auto read = ParseCheckpoint(Saved(fields), "last.pt");
+  EXPECT_TRUE(absl::IsDataLoss(read.status())) << read.status();
+  return std::string(read.status().message());
+}
+
+TEST(ForeignCheckpointTest, NamesTheFieldThatIsMissingOrOfAnotherKind) {
+  EXPECT_TRUE(ParseCheckpoint(Saved(Fields()), "last.pt").ok());
+  for (const auto& [key, kind] :
+       {std::pair("format", "a string"), std::pair("version", "an integer"),
+        std::pair("model", "a dictionary"),
+        std::pair("optimizer", "a dictionary"),
+        std::pair("identity", "a dictionary"),
+        std::pair("counters", "a dictionary"),
+        std::pair("values", "a dictionary")}) {
+    Dict fields = Fields();
+    EXPECT_EQ(fields.erase(key), 1u);
+    EXPECT_THAT(Unread(fields),
+                HasSubstr(absl::StrCat("\"", key, "\" is missing")));
+    fields = Fields();
+    fields.insert_or_assign(key, 0.5);
+    EXPECT_THAT(Unread(fields), HasSubstr(absl::StrCat("\"", key, "\" is ")));
+    EXPECT_THAT(Unread(fields), HasSubstr(absl::StrCat(", not ", kind)));
+  }
+  // Old files have no "ranks".
+  Dict fields = Fields();
+  fields.insert("ranks", 0.5);
+  EXPECT_THAT(Unread(fields), HasSubstr("\"ranks\" is "));
+}
+
+TEST(ForeignCheckpointTest, NamesAnotherFormatOrVersion) {
+  Dict fields = Fields();
+  fields.insert_or_assign("format", "another");
+  EXPECT_THAT(Unread(fields),
+              HasSubstr("its format is \"another\", version 1, but \"millrace "
+                        "checkpoint\", version 1 is read"));
+  for (const int64_t version : {0, 2}) {
+    fields = Fields();
+    fields.insert_or_assign("version", version);
+    EXPECT_THAT(Unread(fields),
+                HasSubstr(absl::StrCat("version ", version, ", but")));
+  }
+}
+
+TEST(ForeignCheckpointTest, CountersHaveLimits) {
+  constexpr int64_t kMost = int64_t{1} << 53;
+  const auto with = [](const c10::IValue& count) {
+    Dict counters = NewDict();
+    counters.insert("step", count);
+    Dict fields = Fields();
+    fields.insert_or_assign("counters", counters);
+    return fields;
+  };
+  for (const int64_t count : {int64_t{0}, kMost}) {
+    const auto read = ParseCheckpoint(Saved(with(count)), "last.pt");
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(read->counters.at("step"), count);
+  }
+  for (const int64_t count : {int64_t{-1}, kMost + 1}) {
+    EXPECT_THAT(Unread(with(count)),
+                HasSubstr(absl::StrCat("counter \"step\" is ", count,
+                                       ", not from 0 to ", kMost)));
+  }
+  EXPECT_THAT(Unread(with("many")), HasSubstr("\"counters\" has "));
+}
+
+TEST(ForeignCheckpointTest, ValuesAreSingleNumbers) {
+  Dict values = NewDict();
+  values.insert("loss_sum", at::arange(2, at::kDouble));
+  Dict fields = Fields();
+  fields.insert_or_assign("values", values);
+  EXPECT_THAT(Unread(fields), HasSubstr("\"loss_sum\" has shape [2], but must "
+                                        "be one number"));
+  values.insert_or_assign("loss_sum", at::full({1}, 0.25, at::kDouble));
+  EXPECT_EQ(ParseCheckpoint(Saved(fields), "last.pt")->values.at("loss_sum"),
+            0.25);
+}
+
+TEST(ForeignCheckpointTest, TextsHaveALimit) {
+  const auto with = [](size_t bytes) {
+    Dict identity = NewDict();
+    identity.insert("--lr", std::string(bytes, 'x'));
+    Dict fields = Fields();
+    fields.insert_or_assign("identity", identity);
+    return fields;
+  };
+  constexpr size_t kMost = size_t{16} << 20;
+  EXPECT_TRUE(ParseCheckpoint(Saved(with(kMost)), "last.pt").ok());
+  EXPECT_THAT(Unread(with(kMost + 1)),
+              HasSubstr("the texts of \"identity\" have more than 16777216 "
+                        "bytes"));
+}
+
+TEST(ForeignCheckpointTest, AnEmptyFileIsNone) {
+  const absl::Status status = ParseCheckpoint({}, "last.pt").status();
+  EXPECT_TRUE(absl::IsDataLoss(status));
+  EXPECT_EQ(status.message(), "the checkpoint last.pt is empty");
+  EXPECT_EQ(ReasonOf(status), "unreadable_checkpoint");
+}
+
 // A checkpoint that its counter identifies.
 Checkpoint OfEpoch(int64_t epoch) {
   Checkpoint checkpoint = Sample();
@@ -236,10 +389,8 @@ class SlowDisk {
     allowed_ += writes;
     changed_.NotifyAll();
   }
-  void FailFromNowOn() {
-    MutexLock lock(&mutex_);
-    error_ = absl::ResourceExhaustedError("full");
-  }
+  void FailFromNowOn() { SetError(absl::ResourceExhaustedError("full")); }
+  void Recover() { SetError(absl::OkStatus()); }
   void AwaitBegun(int writes) {
     MutexLock lock(&mutex_);
     changed_.Wait(&mutex_, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -252,6 +403,11 @@ class SlowDisk {
   }
 
  private:
+  void SetError(absl::Status error) {
+    MutexLock lock(&mutex_);
+    error_ = std::move(error);
+  }
+
   Mutex mutex_;
   CondVar changed_;
   int begun_ ABSL_GUARDED_BY(mutex_) = 0;
@@ -314,7 +470,9 @@ TEST(CheckpointWriterTest, NothingIsWrittenAfterTheFirstError) {
   disk.FailFromNowOn();
   SaveEpoch(*writer, 2);
   EXPECT_EQ(writer->Finish().message(), "full");
-  SaveEpoch(*writer, 3);
+  // Nothing is written even if there is room again.
+  disk.Recover();
+  SaveEpoch(*writer, 3, /*best=*/true);
   EXPECT_EQ(writer->Finish().message(), "full");
   EXPECT_EQ(writer->status().message(), "full");
   disk.AwaitBegun(2);

@@ -143,5 +143,67 @@ TEST(LastAttemptTest, MayHaveNoBatch) {
   EXPECT_EQ(*LastAttempt(path), 3);
 }
 
+TEST(RunLogLinesTest, MetricsAreJson) {
+  MetricsRecord record;
+  record.epoch = 3;
+  record.step = 4;
+  record.loss = 0.5;
+  record.accuracy = {.train = 0.25, .valid = 0.75, .test = 1};
+  record.seconds = 1.5;
+  record.wait_seconds = 2.5;
+  record.copy_seconds = 3.5;
+  record.compute_seconds = 4.5;
+  record.eval_seconds = 5.5;
+  record.cpu_seconds = 6.5;
+  const std::string times =
+      "\"seconds\":1.5,\"wait_seconds\":2.5,\"copy_seconds\":3.5,"
+      "\"compute_seconds\":4.5,\"eval_seconds\":5.5,\"cpu_seconds\":6.5";
+  EXPECT_EQ(MetricsLine(record),
+            "{\"epoch\":3,\"step\":4,\"loss\":0.5,\"train\":0.25,\"valid\":"
+            "0.75,\"test\":1.0," +
+                times + "}");
+  record.loss.reset();
+  record.accuracy = {};
+  record.best_epoch = 2;
+  EXPECT_EQ(MetricsLine(record),
+            "{\"epoch\":3,\"step\":4,\"loss\":null,\"train\":null,\"valid\":"
+            "null,\"test\":null," +
+                times + ",\"best_epoch\":2}");
+}
+
+TEST(RunLogLinesTest, AnEpochIsALineForPeople) {
+  MetricsRecord record;
+  record.epoch = 3;
+  record.seconds = 1.25;
+  record.wait_seconds = 0.05;
+  record.eval_seconds = 0.5;
+  EXPECT_EQ(EpochLine(record),
+            "epoch 3  1.75 s (waiting 0.05, evaluating "
+            "0.50)");
+  record.loss = 0.5321;
+  record.accuracy = {.train = 0.981, .valid = 0.791, .test = 0.804};
+  EXPECT_EQ(EpochLine(record),
+            "epoch 3  loss 0.532100  train 0.9810  valid 0.7910  test 0.8040  "
+            "1.75 s (waiting 0.05, evaluating 0.50)");
+}
+
+TEST(RunLogLinesTest, ABatchHasItsSeedsAndTheirDigest) {
+  ConsumedRecord record = {.attempt = 1,
+                           .checkpoint = "0:2",
+                           .epoch = 3,
+                           .batch = 4,
+                           .rank = 5,
+                           .seeds = {6, 7},
+                           .dst = {},
+                           .digest = "ab"};
+  EXPECT_EQ(ConsumedLine(record),
+            "{\"attempt\":1,\"checkpoint\":\"0:2\",\"epoch\":3,\"batch\":4,"
+            "\"rank\":5,\"seeds\":[6,7],\"digest\":\"ab\"}");
+  record.dst = {8, 9};
+  EXPECT_EQ(ConsumedLine(record),
+            "{\"attempt\":1,\"checkpoint\":\"0:2\",\"epoch\":3,\"batch\":4,"
+            "\"rank\":5,\"seeds\":[6,7],\"dst\":[8,9],\"digest\":\"ab\"}");
+}
+
 }  // namespace
 }  // namespace millrace::testing
