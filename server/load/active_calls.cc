@@ -145,7 +145,7 @@ void ActiveCalls::AwaitClient(Context* context, SteadyTime until) {
   call.client_until = until;
 }
 
-void ActiveCalls::ClientMoved(Context* context) {
+void ActiveCalls::ClientMadeProgress(Context* context) {
   MutexLock lock(&mutex_);
   Call& call = calls_.at(context);
   call.waiting_since = call.client_until = SteadyTime::InfiniteFuture();

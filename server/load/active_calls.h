@@ -57,7 +57,7 @@ class ActiveCalls {
   // `until`: send its request, or take what was written. For calls that have
   // entered.
   void AwaitClient(Context* context, SteadyTime until);
-  void ClientMoved(Context* context);
+  void ClientMadeProgress(Context* context);
 
   // Makes the reaper end a call soon, to make room for other clients (see
   // EndedForOthers()). Does nothing for a call that has left.

@@ -21,7 +21,7 @@ absl::StatusOr<::grpc::ByteBuffer> Serialize(
   const size_t bytes = reply.ByteSizeLong();
   if (bytes > static_cast<size_t>(kMaxPeerMessageBytes)) {
     return absl::FailedPreconditionError(
-        StrCat("the answer takes ", bytes, " bytes, the limit is ",
+        StrCat("the answer takes ", bytes, " bytes; the limit is ",
                kMaxPeerMessageBytes, "\nuse smaller fanouts"));
   }
   return SerializeMessage(reply);
@@ -55,8 +55,8 @@ class LeafReply final : public ReplyMaker {
   const Answer answer_;
 };
 
-// Answered at once, unless the store must be read again, and limited
-// separately, so that a busy server does not look dead.
+// Answers at once, unless the store must be read again, and has a limit of its
+// own, so that a busy server does not look dead.
 class DescribeReplyMaker final : public ReplyMaker {
  public:
   explicit DescribeReplyMaker(IncomingCall& call) : call_(call) {}
