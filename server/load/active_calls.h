@@ -47,8 +47,8 @@ class ActiveCalls {
   absl::Status CheckRoom(const std::string& client) const;
 
   // A call that has entered must Leave() before its context is destroyed.
-  // Leave() does nothing if repeated or if the call never entered. Errors as
-  // CheckRoom.
+  // Leave() does nothing if repeated or if the call never entered. Enter()
+  // fails like CheckRoom().
   absl::Status Enter(Context* context, const std::string& client,
                      SteadyTime deadline);
   void Leave(Context* context);
@@ -110,8 +110,7 @@ class ActiveCalls {
 
   mutable Mutex mutex_;
   CondVar wake_reaper_;
-  // Signalled when no calls are left, and when the call in `ending_` is done
-  // with.
+  // Signalled when no calls are left, and when `ending_` is no longer in use.
   mutable CondVar left_;
   // All calls that have not left; those being ended for others hold no place.
   absl::flat_hash_map<Context*, Call> calls_ ABSL_GUARDED_BY(mutex_);

@@ -48,7 +48,7 @@ class Admission {
   };
 
   // Memory granted to one call, returned on destruction. The Admission must
-  // outlive it. Threads: one at a time.
+  // outlive it. Not thread-safe.
   class Reservation {
    public:
     Reservation();
@@ -63,8 +63,8 @@ class Admission {
     absl::Status GrowTo(uint64_t bytes);
 
     // Records what the call needed at its peak and adjusts the reservation to
-    // `bytes`: returns the excess, or reserves what is missing. Errors as
-    // GrowTo.
+    // `bytes`: returns the excess, or reserves what is missing. Fails like
+    // GrowTo().
     absl::Status Settle(uint64_t bytes);
 
     // Marks the call as waiting for its reader to take what was sent, or as no
@@ -82,7 +82,8 @@ class Admission {
     std::unique_ptr<Holding> holding_;  // null if nothing is reserved
   };
 
-  // `what`: what error messages call a call, such as "batch"; a string literal.
+  // `what` is the word for a call in error messages, such as "batch"; a string
+  // literal.
   explicit Admission(uint64_t limit, const char* what = "batch",
                      absl::Duration stalled_after = kStalledAfter)
       : limit_(limit),
@@ -90,10 +91,10 @@ class Admission {
         stalled_after_(stalled_after),
         shares_(limit) {}
 
-  // Reserves at least `least_bytes` for a call. `job`: a hash that is equal for
-  // similar calls. Errors as GrowTo.
+  // Reserves at least `min_bytes` for a call. `job` is a hash that is equal for
+  // similar calls. Fails like GrowTo().
   absl::StatusOr<Reservation> Reserve(Caller caller, uint64_t job,
-                                      uint64_t least_bytes);
+                                      uint64_t min_bytes);
 
   uint64_t limit() const { return limit_; }
   // Bytes held by all calls, including those that are being ended.

@@ -22,8 +22,8 @@ absl::StatusOr<ConnectionCalls::Place> ConnectionCalls::Enter(
   return WithErrorInfo(
       absl::ResourceExhaustedError(StrCat(
           "the connection has ", max_calls_,
-          " calls that are not done yet, as many as it may have\nwait for some "
-          "of them; the server takes a moment to notice those given up")),
+          " unfinished calls, the limit\nwait for some of them; the server "
+          "takes a moment to notice calls that were cancelled")),
       {.partition = std::nullopt, .retry_after = kRetryAfter});
 }
 

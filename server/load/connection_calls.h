@@ -18,7 +18,7 @@ namespace millrace {
 class ConnectionCalls {
  public:
   // One call's place among those of its connection, given back on destruction.
-  // The ConnectionCalls must outlive it. Threads: one at a time.
+  // The ConnectionCalls must outlive it. Not thread-safe.
   class Place {
    public:
     Place() = default;

@@ -15,7 +15,7 @@ namespace millrace {
 // holds anything, else an equal part. This amounts to max-min fairness: since
 // shares are enforced only when the resource runs short, what one client leaves
 // of its share is available to the others.
-// Threads: one at a time.
+// Not thread-safe.
 class FairShares {
  public:
   explicit FairShares(uint64_t limit) : limit_(limit) {}

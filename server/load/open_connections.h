@@ -27,7 +27,7 @@ ConnectionLimits DecideLimits(const ConnectionLimits& given);
 // (all places divided by the number of addresses) takes the place of the newest
 // connection of the address that holds most, which is ended. gRPC closes that
 // connection soon after; until then it is open without a place.
-// Threads: one at a time.
+// Not thread-safe.
 class OpenConnections {
  public:
   explicit OpenConnections(const ConnectionLimits& limits) : limits_(limits) {}
@@ -55,7 +55,7 @@ class OpenConnections {
   void GiveUpPlace(int socket, Known& known);
   void Forget(int socket);
   // Forgets closed connections; does nothing if it ran only moments ago.
-  void Look();
+  void ForgetClosed();
 
   const ConnectionLimits limits_;
   absl::flat_hash_map<int, Known> open_;  // by descriptor
@@ -63,7 +63,7 @@ class OpenConnections {
   absl::flat_hash_map<std::string, std::vector<int>> places_;
   size_t taken_places_ = 0;
   std::string last_ended_address_;
-  SteadyTime next_look_;
+  SteadyTime next_scan_;
 };
 
 // The address of a connected socket's peer, as counted for the limits: an IPv4
