@@ -40,9 +40,9 @@ std::vector<prometheus::MetricFamily> FamiliesOf(
   std::vector<prometheus::MetricFamily> all = {
       Gauge("millrace_inflight_bytes", "Bytes reserved by Sample calls.",
             gauges.inflight_bytes),
-      Gauge("millrace_max_inflight_bytes", "Limit of millrace_inflight_bytes.",
+      Gauge("millrace_max_inflight_bytes", "Limit on millrace_inflight_bytes.",
             gauges.max_inflight_bytes),
-      Gauge("millrace_running_calls", "Streaming calls that run.",
+      Gauge("millrace_running_calls", "Streaming calls that are running.",
             gauges.running_calls),
       Counter("millrace_calls_ended_for_others_total",
               "Calls ended because other clients needed their place or memory.",
@@ -55,8 +55,8 @@ std::vector<prometheus::MetricFamily> FamiliesOf(
       Gauge("millrace_open_connections", "Connections of clients and peers.",
             gauges.open_connections),
       Counter("millrace_refused_connections_total",
-              "Connections closed at once: too many were open, or no file "
-              "descriptor was left.",
+              "Connections closed on arrival because too many were open or "
+              "no file descriptor was left.",
               gauges.refused_connections),
       Counter("millrace_connections_ended_for_others_total",
               "Connections ended because other addresses needed their place.",
@@ -69,10 +69,10 @@ std::vector<prometheus::MetricFamily> FamiliesOf(
                           "Bytes read and compared with checksums.",
                           *gauges.scrubbed_bytes));
   }
-  if (gauges.certificate_end.has_value()) {
+  if (gauges.certificate_expiry.has_value()) {
     all.push_back(Gauge("millrace_tls_certificate_expiry_timestamp_seconds",
-                        "When the certificate in use ends (Unix time).",
-                        *gauges.certificate_end));
+                        "When the certificate in use expires (Unix time).",
+                        *gauges.certificate_expiry));
   }
   return all;
 }
@@ -93,7 +93,7 @@ struct ServerMetrics::State {
                                    .Add({});
   prometheus::Histogram& hops = prometheus::BuildHistogram()
                                     .Name("millrace_sample_seconds")
-                                    .Help("Time of all hops of a batch.")
+                                    .Help("Time taken by all hops of a batch.")
                                     .Register(registry)
                                     .Add({}, kSeconds);
   prometheus::Histogram& peer_wait =

@@ -15,21 +15,21 @@ struct ServerOptions {
   // HOST:PORT; port 0 picks a free port.
   std::string listen = "127.0.0.1:0";
 
-  // The servers of the fleet, as for --peers; may include this server. Empty:
-  // the other partitions are unreachable, as is fine if this server has them
-  // all.
+  // The servers of the fleet, in the form of AddressList; may include this
+  // server. If empty, the other partitions are unreachable, which is fine if
+  // this server has them all.
   std::string peers;
 
-  // TLS files for this server and for its calls to peers; empty: plaintext. A
-  // server needs `cert` and `key`; `ca` verifies peers, and clients if they
+  // TLS files for this server and for its calls to peers; if empty, plaintext.
+  // A server needs `cert` and `key`; `ca` verifies peers, and clients if they
   // must present a certificate.
   TlsOptions tls = {};
   TlsClientPolicy clients;
 
-  // Sampling threads; leaf calls get as many again. 0: one per core.
+  // Sampling threads; leaf calls get as many again. 0 means one per core.
   int threads = 0;
 
-  // Limits on open connections. Zeros: see DecideLimits().
+  // Limits on open connections. Zeros mean the defaults of DecideLimits().
   ConnectionLimits connections;
   // Time limit for the TLS and HTTP/2 handshakes.
   absl::Duration handshake_timeout = absl::Seconds(5);
@@ -47,11 +47,11 @@ struct ServerOptions {
   // together.
   int max_reading_calls = 16384;
 
-  // Memory of all Sample calls together. 0: a quarter of the memory of this
-  // host or container.
+  // Memory of all Sample calls together. 0 means a quarter of the memory of
+  // this host or container.
   uint64_t max_inflight_bytes = 0;
   // Additional memory of all leaf calls (Expand, Resolve, HasEdges, Gather)
-  // together. 0: a quarter of max_inflight_bytes, at least 192 MiB.
+  // together. 0 means a quarter of max_inflight_bytes, at least 192 MiB.
   uint64_t max_leaf_bytes = 0;
 
   // Deadline of calls whose client set none.
@@ -65,7 +65,7 @@ struct ServerOptions {
   // How long a client may take to accept each message.
   absl::Duration client_timeout = absl::Seconds(60);
 
-  // Rate of rereading the files to find damage; 0: never.
+  // Bytes per second at which files are reread to find damage; 0 means never.
   uint64_t scrub_bytes_per_second = 0;
 
   // How long a hop waits for a server of another partition to appear.

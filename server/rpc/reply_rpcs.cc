@@ -71,7 +71,7 @@ class DescribeReplyMaker final : public ReplyMaker {
     v1::DescribeRequest request;
     MILLRACE_RETURN_IF_ERROR(ParseRequest(message, request));
     look_for_splits_ = request.look_for_splits();
-    return look_for_splits_ ? &call_.core().look_pool : nullptr;
+    return look_for_splits_ ? &call_.core().describe_pool : nullptr;
   }
 
   absl::StatusOr<::grpc::ByteBuffer> Make() override {
