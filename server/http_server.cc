@@ -46,7 +46,7 @@ absl::Status CannotListen(const HostPort& address, const std::string& field,
                    .value = address.WithPort(address.port),
                    .limit = StrCat("cannot listen there: ", cause)}),
       "give an IPv4 address of this host and a free port (`ss -tln` shows "
-      "those in use); port 0 takes a free one");
+      "those in use); port 0 picks a free one");
 }
 
 void Send(mg_connection* connection, const HttpResponse& response) {

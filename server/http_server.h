@@ -36,7 +36,7 @@ using HttpPages = std::map<std::string, HttpPage>;  // by path, e.g. "/metrics"
 class HttpServer {
  public:
   // Returns a server that already accepts requests. `field`, such as
-  // "metrics", is that of errors.
+  // "metrics", is the field that errors name.
   // UNAVAILABLE: cannot listen (names the address and the cause).
   static absl::StatusOr<std::unique_ptr<HttpServer>> Start(
       const HostPort& address, const std::string& field, HttpPages pages);

@@ -45,7 +45,7 @@ struct Arguments {
   bool verify = false;
   bool plaintext = false;
   bool metrics_plaintext = false;
-  std::string client_auth;  // empty: not given
+  std::string client_auth;  // empty if not given
   ServerOptions server;
 };
 
@@ -65,14 +65,14 @@ void AddServing(CLI::App& group, Arguments& args) {
       ->type_name("N,...|all");
   group
       .add_option("--listen", args.server.listen,
-                  "address to serve at; port 0 takes a free one; 0.0.0.0 is "
-                  "every IPv4 address, [::] every address")
+                  "address to listen on; port 0 picks a free one; 0.0.0.0 "
+                  "means every IPv4 address, [::] every address")
       ->required()
       ->type_name("HOST:PORT")
       ->check(CheckListen);
   group
       .add_option("--advertise", args.advertise,
-                  "address that others reach this server at, for the log")
+                  "address at which others reach this server, for the log")
       ->type_name("HOST:PORT");
   group
       .add_option("--peers", args.server.peers,
@@ -92,9 +92,9 @@ void AddServing(CLI::App& group, Arguments& args) {
                  "check every checksum before serving");
   group
       .add_option("--scrub", args.server.scrub_bytes_per_second,
-                  "bytes a second, such as 20M, at which all files are read "
-                  "again and again while serving, past the page cache, and "
-                  "their checksums compared; 0: not at all")
+                  "bytes per second, such as 20M, at which all files are "
+                  "reread while serving, bypassing the page cache, to verify "
+                  "their checksums; 0 turns this off")
       ->transform(ByteSize());
 }
 
@@ -102,8 +102,8 @@ void AddTls(CLI::App& group, Arguments& args) {
   TlsOptions& tls = args.server.tls;
   group
       .add_option("--tls-cert", tls.cert,
-                  "PEM file of this server's certificate, which peers see too; "
-                  "all files are read again when they change")
+                  "PEM file with this server's certificate, which is also "
+                  "shown to peers; all files are reloaded when they change")
       ->type_name("FILE");
   group.add_option("--tls-key", tls.key, "PEM file of the key of --tls-cert")
       ->type_name("FILE");
@@ -115,14 +115,14 @@ void AddTls(CLI::App& group, Arguments& args) {
   group
       .add_option("--tls-client-auth", args.client_auth,
                   "require (the default with --tls-ca): clients must show a "
-                  "certificate that --tls-ca signs; none")
+                  "certificate signed by --tls-ca; none: they need not")
       ->check(OneOf({"require", "none"}));
   group
       .add_option("--tls-allow", args.server.clients.allow,
-                  "names of clients and peers that are let in, one of their "
-                  "certificates' DNS or URI names or the common name; *.NAME "
-                  "for a DNS name with one label before NAME; without it all "
-                  "are")
+                  "names of the clients and peers to admit: a DNS or URI name "
+                  "or the common name in their certificates; *.NAME matches a "
+                  "DNS name with one label before NAME; by default, all are "
+                  "admitted")
       ->type_name("NAME,...")
       ->delimiter(',');
   group
@@ -131,19 +131,19 @@ void AddTls(CLI::App& group, Arguments& args) {
                   "host in --peers")
       ->type_name("NAME");
   group.add_flag("--plaintext", args.plaintext,
-                 "serve without TLS beyond this host too");
+                 "also serve other hosts, without TLS");
 }
 
 void AddMetrics(CLI::App& group, Arguments& args) {
   group
       .add_option("--metrics", args.metrics,
-                  "address of Prometheus metrics (/metrics) and of probes "
-                  "(/healthz, /readyz), over HTTP without TLS; port 0 takes a "
+                  "address for Prometheus metrics (/metrics) and probes "
+                  "(/healthz, /readyz), over HTTP without TLS; port 0 picks a "
                   "free one")
       ->type_name("HOST:PORT")
       ->check(CheckListen);
   group.add_flag("--metrics-plaintext", args.metrics_plaintext,
-                 "serve --metrics beyond this host too; --plaintext implies "
+                 "also serve --metrics to other hosts; --plaintext implies "
                  "it");
 }
 
@@ -158,18 +158,19 @@ void AddResources(CLI::App& group, Arguments& args) {
                   "files that this process may open (ulimit -n), at most 16384")
       ->check(WholeNumber(0, 1 << 20));
   group
-      .add_option(
-          "--max-connections-per-address", args.server.connections.per_address,
-          "the same for one IPv4 address or one /64 network of IPv6; 0: "
-          "a quarter of --max-connections")
+      .add_option("--max-connections-per-address",
+                  args.server.connections.per_address,
+                  "the same for one IPv4 address or one IPv6 /64 network; 0: a "
+                  "quarter of --max-connections")
       ->check(WholeNumber(0, 1 << 20));
   const CLI::Validator tiers = OneOf({"mmap", "ram"});
   group
-      .add_option("--graph-memory", args.graph_memory, "where the graph lives")
+      .add_option("--graph-memory", args.graph_memory,
+                  "where to keep the graph")
       ->check(tiers);
   group
       .add_option("--feature-memory", args.feature_memory,
-                  "where features live")
+                  "where to keep features")
       ->check(tiers);
   group
       .add_option("--max-inflight-bytes", args.server.max_inflight_bytes,
@@ -224,21 +225,21 @@ absl::Status DecideTls(const Arguments& args, ServerOptions& server) {
   }
   return UsageError(
       StrCat("--listen ", server.listen,
-             " is beyond this host, and there is no --tls-cert\ngive "
-             "--tls-cert, --tls-key and --tls-ca, or --plaintext where "
-             "everyone in the network may read the graph"));
+             " can be reached from other hosts, but there is no "
+             "--tls-cert\ngive --tls-cert, --tls-key and --tls-ca, or "
+             "--plaintext if everyone in the network may read the graph"));
 }
 
-// Metrics, like --listen, are exposed beyond this host only on request.
+// Metrics, like --listen, are exposed to other hosts only on request.
 absl::Status CheckMetrics(const Arguments& args, const HostPort& address) {
   if (args.plaintext || args.metrics_plaintext || IsLoopback(address.host)) {
     return absl::OkStatus();
   }
   return UsageError(
       StrCat("--metrics ", args.metrics,
-             " is beyond this host, and metrics are not encrypted\nadd "
-             "--metrics-plaintext where everyone in the network may read "
-             "them"));
+             " can be reached from other hosts, but metrics are not "
+             "encrypted\nadd --metrics-plaintext if everyone in the network "
+             "may read them"));
 }
 
 // Renames a temporary file into place, so that a reader never sees half a file.
@@ -348,7 +349,7 @@ absl::Status Serve(const Arguments& args) {
   AwaitSignal(signals);
   spdlog::info("draining, for up to {}", absl::FormatDuration(drain_timeout));
   if (!server->Drain(drain_timeout)) {
-    spdlog::warn("calls still ran after {}; they are ended",
+    spdlog::warn("calls were still running after {}; ending them",
                  absl::FormatDuration(drain_timeout));
   }
   server->Stop();

@@ -16,7 +16,7 @@ namespace millrace {
 namespace {
 
 // Ensures a pause between two rounds over a small store.
-constexpr absl::Duration kLeastRound = absl::Seconds(10);
+constexpr absl::Duration kMinRound = absl::Seconds(10);
 
 }  // namespace
 
@@ -49,11 +49,11 @@ void Scrubber::Run() {
                    absl::FormatDuration(absl::Trunc(SteadyNow() - start,
                                                     absl::Milliseconds(100))),
                    failures_ == 0
-                       ? "all files are sound"
-                       : StrCat("files that are not sound: ", failures_));
+                       ? "all files are intact"
+                       : StrCat("damaged or unreadable files: ", failures_));
     }
     failures_before = failures_;
-    if (!WaitUntil(start + kLeastRound)) return;
+    if (!WaitUntil(start + kMinRound)) return;
   }
 }
 
@@ -87,7 +87,7 @@ void Scrubber::NoteOnDisk(const FileInfo& file, const absl::Status& error,
     damage_.Note(file.path, error);
   } else if (reported_.insert(file.path).second) {
     spdlog::error(
-        "scrub: {}; the server goes on with what it loaded into memory, but a "
+        "scrub: {}; the server continues with the copy in memory, but a "
         "restart would read the file: restore it from a copy",
         FirstLine(error));
   }

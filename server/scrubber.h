@@ -21,7 +21,7 @@ namespace millrace {
 // UncachedReader). For files that were loaded into memory, checks both the copy
 // and the file. A mismatch in what is served counts as damage; one in a file
 // that is no longer read is only logged. Logs the first round, and later rounds
-// whose number of bad files differs from the round before.
+// whose number of damaged files differs from the round before.
 class Scrubber {
  public:
   // Both references must outlive it. `bytes_per_second` > 0.
@@ -42,7 +42,7 @@ class Scrubber {
   bool ReadAll();
   bool ReadFile(const Store& store, const FileInfo& file);  // reports damage
   // Reports a file that cannot be read or does not match. `loaded`: the file is
-  // no longer needed, since the copy in memory is sound.
+  // no longer needed, since the copy in memory is intact.
   void NoteOnDisk(const FileInfo& file, const absl::Status& error, bool loaded);
   // After `bytes` have been read, waits until more may be read.
   bool Pace(size_t bytes);
@@ -54,9 +54,9 @@ class Scrubber {
 
   // Used only by thread_.
   SteadyTime next_piece_;
-  int failures_ = 0;  // bad or unreadable files in this round
-  std::set<std::string>
-      reported_;  // damaged files whose loaded copies are sound
+  int failures_ = 0;  // damaged or unreadable files in this round
+  // Damaged files whose loaded copies are intact.
+  std::set<std::string> reported_;
 
   std::atomic<uint64_t> bytes_ = 0;
   Mutex mutex_;

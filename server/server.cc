@@ -69,7 +69,7 @@ absl::StatusOr<TlsFilesPtr> OpenTls(const ServerOptions& options) {
     return InvalidField(
         {.problem = Problem::kMissing,
          .field = "tls_cert",
-         .limit = "a server with TLS has a certificate and its key"});
+         .limit = "a server with TLS needs a certificate and its key"});
   }
   if (!options.peers.empty() && tls.ca.empty()) {
     return InvalidField(
@@ -266,7 +266,7 @@ bool SamplerServer::draining() const {
   return state_->core->sample_calls.draining();
 }
 
-bool SamplerServer::sound() const {
+bool SamplerServer::HasIntactPartition() const {
   return !state_->core->damage.AreAllDamaged();
 }
 

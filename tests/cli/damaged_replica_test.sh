@@ -98,11 +98,11 @@ start_server one a 0 --scrub 200M
 start_server two b 0 --scrub 200M
 start_server three intact 1 --scrub 200M
 for name in one two three; do
-  await_text 'scrub: read .* all files are sound' "server-$name.txt"
+  await_text 'scrub: read .* all files are intact' "server-$name.txt"
 done
 damage "a/$features" 3c
 await_text "partition 0 is no longer served: .*$features" server-one.txt
-await_text 'scrub: read .* not sound: 1$' server-one.txt
+await_text 'scrub: read .* damaged or unreadable files: 1$' server-one.txt
 same_batches "one replica has other features"
 damage "b/$features" 3c
 await_text "partition 0 is no longer served: .*$features" server-two.txt

@@ -115,7 +115,7 @@ fails 2 '--tls-ca is needed' "${digest[@]}" --tls-cert client.pem \
 
 # Tests servers that fail to start.
 server=("$bin/millrace-server" --store store --partition all)
-fails 2 'is beyond this host' "${server[@]}" --listen 0.0.0.0:0
+fails 2 'can be reached from other hosts' "${server[@]}" --listen 0.0.0.0:0
 fails 2 '--plaintext and TLS' \
   "${server[@]}" --listen 0.0.0.0:0 "${secure[@]}" --plaintext
 fails 1 'expired.pem: expired at' "${server[@]}" --listen 127.0.0.1:0 \

@@ -133,7 +133,7 @@ TEST_F(ServerDrainTest, RunningCallsAreFinishedAndNewOnesRefused) {
   EXPECT_EQ(whole.bytes.size(), whole.layout.total_bytes());
   EXPECT_GT(whole.bytes.size(), size_t{100} << 20);
   EXPECT_EQ(server.program.ExitStatus(), 0);
-  EXPECT_THAT(server.RestOfLog(), Not(HasSubstr("calls still ran")));
+  EXPECT_THAT(server.RestOfLog(), Not(HasSubstr("calls were still running")));
 }
 
 TEST_F(ServerDrainTest, CallsThatExceedTheTimeoutAreEnded) {
@@ -141,7 +141,7 @@ TEST_F(ServerDrainTest, CallsThatExceedTheTimeoutAreEnded) {
   HeldCall held(server);
   server.program.Signal(SIGTERM);
   EXPECT_EQ(server.program.ExitStatus(), 0);
-  EXPECT_THAT(server.RestOfLog(), HasSubstr("calls still ran"));
+  EXPECT_THAT(server.RestOfLog(), HasSubstr("calls were still running"));
   EXPECT_FALSE(held.Finish().status.ok());
 }
 
@@ -241,7 +241,7 @@ TEST_F(ServerDrainTest, ClientsWithAnotherReplicaNoticeNothing) {
   load.AwaitMore(50);
   leaving.program.Signal(SIGTERM);
   EXPECT_EQ(leaving.program.ExitStatus(), 0);
-  EXPECT_THAT(leaving.RestOfLog(), Not(HasSubstr("calls still ran")));
+  EXPECT_THAT(leaving.RestOfLog(), Not(HasSubstr("calls were still running")));
   load.AwaitMore(50);
   load.Stop();
   staying.program.Signal(SIGTERM);

@@ -85,7 +85,8 @@ TEST_F(ServerProgramTest, MetricsAddressesFollowTheRulesOfListen) {
            {"9100", "\"9100\" is not HOST:PORT"},
            {"127.0.0.1:9100,9101", "is not HOST:PORT"},
            {"127.0.0.1:70000", "a port of 0 to 65535"},
-           {"0.0.0.0:0", "is beyond this host, and metrics are not encrypted"},
+           {"0.0.0.0:0",
+            "can be reached from other hosts, but metrics are not encrypted"},
            {"[::]:0", "add --metrics-plaintext"}}) {
     Program server(Arguments({"--partition", "0", "--metrics", metrics}));
     EXPECT_TRUE(server.AwaitLog(why)) << server.log();
