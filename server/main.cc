@@ -150,18 +150,19 @@ void AddMetrics(CLI::App& group, Arguments& args) {
 void AddResources(CLI::App& group, Arguments& args) {
   group
       .add_option("--threads", args.server.threads,
-                  "sampling threads; 0: one per core")
+                  "sampling threads; 0 means one per core")
       ->check(WholeNumber(0, 4096));
   group
       .add_option("--max-connections", args.server.connections.all,
-                  "how many connections may be open; 0: three quarters of the "
-                  "files that this process may open (ulimit -n), at most 16384")
+                  "how many connections may be open; 0 means three quarters of "
+                  "the files that this process may open (ulimit -n), at most "
+                  "16384")
       ->check(WholeNumber(0, 1 << 20));
   group
       .add_option("--max-connections-per-address",
                   args.server.connections.per_address,
-                  "the same for one IPv4 address or one IPv6 /64 network; 0: a "
-                  "quarter of --max-connections")
+                  "the same for one IPv4 address or one IPv6 /64 network; 0 "
+                  "means a quarter of --max-connections")
       ->check(WholeNumber(0, 1 << 20));
   const CLI::Validator tiers = OneOf({"mmap", "ram"});
   group
@@ -174,8 +175,8 @@ void AddResources(CLI::App& group, Arguments& args) {
       ->check(tiers);
   group
       .add_option("--max-inflight-bytes", args.server.max_inflight_bytes,
-                  "memory of all batches being made, such as 2G; 0: a quarter "
-                  "of the memory")
+                  "memory of all batches being made, such as 2G; 0 means a "
+                  "quarter of the memory")
       ->transform(ByteSize());
 }
 

@@ -18,8 +18,8 @@ namespace millrace {
 // Threads: any.
 class PortCheck {
  public:
-  // `address` reaches the port from this host. `tls`: the server's files; null
-  // without TLS.
+  // `address` reaches the port from this host. `tls` holds the server's files;
+  // null without TLS.
   PortCheck(const std::string& address, const std::shared_ptr<TlsFiles>& tls);
 
   // OK if the server answers at all, whatever the answer. UNAVAILABLE

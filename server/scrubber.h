@@ -41,8 +41,8 @@ class Scrubber {
   // The following return false if Stop() was called meanwhile.
   bool ReadAll();
   bool ReadFile(const Store& store, const FileInfo& file);  // reports damage
-  // Reports a file that cannot be read or does not match. `loaded`: the file is
-  // no longer needed, since the copy in memory is intact.
+  // Reports a file that cannot be read or does not match. `loaded` means that
+  // the file is no longer needed, since the copy in memory is intact.
   void NoteOnDisk(const FileInfo& file, const absl::Status& error, bool loaded);
   // After `bytes` have been read, waits until more may be read.
   bool Pace(size_t bytes);

@@ -22,12 +22,13 @@ class Damage {
  public:
   using Listener = std::function<void(int partition)>;
 
-  // `folder`: the store's path. `partitions`: those that this server serves.
+  // `folder` is the store's path, and `partitions` are those that this server
+  // serves.
   Damage(std::filesystem::path folder, std::vector<int> partitions);
 
   // Records and logs the first error about a file of the store, and marks the
   // file's partition as damaged, or all partitions if the file belongs to none.
-  // `file`: path relative to the store.
+  // `file` is relative to the store.
   void Note(std::string_view file, const absl::Status& error);
 
   // Returns the error to send to clients: it tells them to ask another server,

@@ -53,8 +53,8 @@ class ActiveCalls {
                      SteadyTime deadline);
   void Leave(Context* context);
 
-  // Marks the call as waiting for its client, which must make progress by
-  // `until`: send its request, or take what was written. For calls that have
+  // Marks the call as waiting for its client, which must make progress (send
+  // its request, or take what was written) by `until`. The call must have
   // entered.
   void AwaitClient(Context* context, SteadyTime until);
   void ClientMadeProgress(Context* context);

@@ -43,7 +43,7 @@ class ConnectionCalls {
     std::string connection_;
   };
 
-  // `max_calls`: limit for each connection.
+  // `max_calls` is the limit for each connection.
   explicit ConnectionCalls(int max_calls) : max_calls_(max_calls) {}
   ConnectionCalls(const ConnectionCalls&) = delete;
   ConnectionCalls& operator=(const ConnectionCalls&) = delete;
