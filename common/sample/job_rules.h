@@ -7,10 +7,10 @@
 
 namespace millrace {
 
-// Checks the limits in the table of options (job_options.h), that no field is
-// set which the method does not read, and the choices that exclude each other
-// or need another.
-// INVALID_ARGUMENT (FieldError): one of these is not so.
+// Checks the limits in the table of options (job_options.h), that the method
+// reads every field that is set, and that the choices can be used together and
+// need no other that is missing.
+// INVALID_ARGUMENT (FieldError): one of these checks fails.
 absl::Status CheckJobOptions(const JobSpec& spec);
 
 }  // namespace millrace

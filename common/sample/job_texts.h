@@ -30,7 +30,7 @@ std::string FormatNegatives(const Negatives& negatives);
 // only one may be given, the last counts.
 // INVALID_ARGUMENT (FieldError): a text cannot be read.
 
-// "15,10", at most once, and "SRC__REL__DST=15,10", once for each relation.
+// "15,10", at most once, and "SRC__NAME__DST=15,10", once for each relation.
 absl::Status ParseJobFanouts(std::span<const std::string> texts, JobSpec& spec);
 std::string FormatJobFanouts(const JobSpec& spec);
 

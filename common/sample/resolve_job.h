@@ -11,7 +11,7 @@
 namespace millrace {
 
 // Checks a job, with CheckJobOptions first, and replaces its names by numbers.
-// INVALID_ARGUMENT: a value out of range, fields that exclude each other.
+// INVALID_ARGUMENT: a value out of range, fields that cannot be used together.
 // NOT_FOUND: no such type or relation. FAILED_PRECONDITION: the store lacks the
 // direction, the weights, the times or the original ids of neighbours. Errors
 // about a field of the spec have a FieldError (field_error.h).
