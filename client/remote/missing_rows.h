@@ -17,8 +17,9 @@ namespace millrace {
 struct RowOrigins {
   const Manifest& manifest;
   const Columns& columns;
-  int home;                     // partition that sends its own rows
-  const CachedFeatures* cache;  // feature rows that are here; null if there are none
+  int home;  // partition that sends its own rows
+  // Feature rows that are here; null if there are none.
+  const CachedFeatures* cache;
 };
 
 // Returns requests for the rows of all columns of a node type that are neither
