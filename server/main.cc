@@ -64,10 +64,9 @@ void AddServing(CLI::App& group, Arguments& args) {
       ->required()
       ->type_name("N,...|all");
   group
-      .add_option(
-          "--listen", args.server.listen,
-          "address to listen on; port 0 picks a free one; 0.0.0.0 means "
-          "every IPv4 address, [::] every address")
+      .add_option("--listen", args.server.listen,
+                  "address to listen on; port 0 picks a free one; 0.0.0.0 "
+                  "means every IPv4 address, [::] every address")
       ->required()
       ->type_name("HOST:PORT")
       ->check(CheckListen);
@@ -92,21 +91,19 @@ void AddServing(CLI::App& group, Arguments& args) {
   group.add_flag("--verify-on-start", args.verify,
                  "check every checksum before serving");
   group
-      .add_option(
-          "--scrub", args.server.scrub_bytes_per_second,
-          "bytes per second, such as 20M, at which all files are reread "
-          "while serving, bypassing the page cache, to verify their "
-          "checksums; 0 turns this off")
+      .add_option("--scrub", args.server.scrub_bytes_per_second,
+                  "bytes per second, such as 20M, at which all files are "
+                  "reread while serving, bypassing the page cache, to verify "
+                  "their checksums; 0 turns this off")
       ->transform(ByteSize());
 }
 
 void AddTls(CLI::App& group, Arguments& args) {
   TlsOptions& tls = args.server.tls;
   group
-      .add_option(
-          "--tls-cert", tls.cert,
-          "PEM file with this server's certificate, which is also shown "
-          "to peers; all files are reloaded when they change")
+      .add_option("--tls-cert", tls.cert,
+                  "PEM file with this server's certificate, which is also "
+                  "shown to peers; all files are reloaded when they change")
       ->type_name("FILE");
   group.add_option("--tls-key", tls.key, "PEM file of the key of --tls-cert")
       ->type_name("FILE");
@@ -146,7 +143,8 @@ void AddMetrics(CLI::App& group, Arguments& args) {
       ->type_name("HOST:PORT")
       ->check(CheckListen);
   group.add_flag("--metrics-plaintext", args.metrics_plaintext,
-                 "also serve --metrics to other hosts; --plaintext implies it");
+                 "also serve --metrics to other hosts; --plaintext implies "
+                 "it");
 }
 
 void AddResources(CLI::App& group, Arguments& args) {
@@ -161,10 +159,10 @@ void AddResources(CLI::App& group, Arguments& args) {
                   "16384")
       ->check(WholeNumber(0, 1 << 20));
   group
-      .add_option(
-          "--max-connections-per-address", args.server.connections.per_address,
-          "the same for one IPv4 address or one IPv6 /64 network; 0 means a "
-          "quarter of --max-connections")
+      .add_option("--max-connections-per-address",
+                  args.server.connections.per_address,
+                  "the same for one IPv4 address or one IPv6 /64 network; 0 "
+                  "means a quarter of --max-connections")
       ->check(WholeNumber(0, 1 << 20));
   const CLI::Validator tiers = OneOf({"mmap", "ram"});
   group
@@ -228,12 +226,12 @@ absl::Status DecideTls(const Arguments& args, ServerOptions& server) {
   }
   return UsageError(
       StrCat("--listen ", server.listen,
-             " can be reached from other hosts, but there is no --tls-cert\n"
-             "give --tls-cert, --tls-key and --tls-ca, or --plaintext if "
-             "everyone in the network may read the graph"));
+             " can be reached from other hosts, but there is no "
+             "--tls-cert\ngive --tls-cert, --tls-key and --tls-ca, or "
+             "--plaintext if everyone in the network may read the graph"));
 }
 
-// Metrics, like --listen, are exposed beyond this host only on request.
+// Metrics, like --listen, are exposed to other hosts only on request.
 absl::Status CheckMetrics(const Arguments& args, const HostPort& address) {
   if (args.plaintext || args.metrics_plaintext || IsLoopback(address.host)) {
     return absl::OkStatus();

@@ -16,7 +16,7 @@ namespace millrace {
 namespace {
 
 // Ensures a pause between two rounds over a small store.
-constexpr absl::Duration kLeastRound = absl::Seconds(10);
+constexpr absl::Duration kMinRound = absl::Seconds(10);
 
 }  // namespace
 
@@ -53,7 +53,7 @@ void Scrubber::Run() {
                        : StrCat("damaged or unreadable files: ", failures_));
     }
     failures_before = failures_;
-    if (!WaitUntil(start + kLeastRound)) return;
+    if (!WaitUntil(start + kMinRound)) return;
   }
 }
 

@@ -21,7 +21,7 @@ namespace millrace {
 // UncachedReader). For files that were loaded into memory, checks both the copy
 // and the file. A mismatch in what is served counts as damage; one in a file
 // that is no longer read is only logged. Logs the first round, and later rounds
-// whose number of bad files differs from the round before.
+// whose number of damaged files differs from the round before.
 class Scrubber {
  public:
   // Both references must outlive it. `bytes_per_second` > 0.
@@ -54,7 +54,7 @@ class Scrubber {
 
   // Used only by thread_.
   SteadyTime next_piece_;
-  int failures_ = 0;  // bad or unreadable files in this round
+  int failures_ = 0;  // damaged or unreadable files in this round
   // Damaged files whose loaded copies are intact.
   std::set<std::string> reported_;
 

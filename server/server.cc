@@ -259,14 +259,14 @@ void SamplerServer::Stop() {
   state_->server.reset();
   state_->core->sample_pool.Close();
   state_->core->leaf_pool.Close();
-  state_->core->look_pool.Close();
+  state_->core->describe_pool.Close();
 }
 
 bool SamplerServer::draining() const {
   return state_->core->sample_calls.draining();
 }
 
-bool SamplerServer::sound() const {
+bool SamplerServer::HasIntactPartition() const {
   return !state_->core->damage.AreAllDamaged();
 }
 
@@ -298,7 +298,7 @@ std::string SamplerServer::Metrics() const {
     gauges.scrubbed_bytes = static_cast<double>(state_->scrubber->bytes());
   }
   if (state_->tls != nullptr) {
-    gauges.certificate_end = absl::ToDoubleSeconds(
+    gauges.certificate_expiry = absl::ToDoubleSeconds(
         state_->tls->current()->not_after() - absl::UnixEpoch());
   }
   return core.metrics.Print(gauges);

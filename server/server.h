@@ -20,7 +20,7 @@ namespace millrace {
 class SamplerServer {
  public:
   // Returns a server that already accepts calls. Does not wait for its peers.
-  // INVALID_ARGUMENT: a bad option (the message starts with its name).
+  // INVALID_ARGUMENT: an invalid option (the message starts with its name).
   // UNAVAILABLE: cannot listen. Also the errors of TlsFiles::Open().
   static absl::StatusOr<std::unique_ptr<SamplerServer>> Start(
       std::shared_ptr<const Store> store, ServerOptions options);
@@ -44,7 +44,7 @@ class SamplerServer {
   bool draining() const;
 
   // Whether at least one partition is not damaged and is still served.
-  bool sound() const;
+  bool HasIntactPartition() const;
 
   // Whether the port answers; see PortCheck::Ask().
   absl::Status CheckPort(absl::Duration timeout) const;

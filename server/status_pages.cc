@@ -11,7 +11,7 @@ namespace {
 
 // How long a probe waits for the server's answer. (Kubernetes waits 1 s for a
 // probe by default.)
-constexpr absl::Duration kPatience = absl::Seconds(2);
+constexpr absl::Duration kAnswerTimeout = absl::Seconds(2);
 
 HttpResponse Yes(const std::string& what) {
   HttpResponse response;
@@ -28,7 +28,7 @@ HttpResponse No(const std::string& why) {
 HttpResponse Starting() { return No("starting: the store is being opened"); }
 
 HttpResponse Answers(const SamplerServer& server, const std::string& what) {
-  const absl::Status status = server.CheckPort(kPatience);
+  const absl::Status status = server.CheckPort(kAnswerTimeout);
   if (status.ok()) return Yes(what);
   return No(StrCat(server.address(), " does not answer: ", status.ToString()));
 }
@@ -76,7 +76,9 @@ HttpResponse StatusPages::Readiness() const {
   const auto server = this->server();
   if (server == nullptr) return Starting();
   if (server->draining()) return No("draining");
-  if (!server->sound()) return No("damaged: the log names the file");
+  if (!server->HasIntactPartition()) {
+    return No("damaged: the log names the file");
+  }
   return Answers(*server, "ready");
 }
 

@@ -36,7 +36,7 @@ std::string DefaultWord(const WordField& field) {
   return "";
 }
 
-// The texts of an option without a default that was not given.
+// The texts of an option that has no default and was not given.
 const std::vector<std::string> kNotGiven = {""};
 
 void SetWord(const WordField& field, std::string_view text, JobSpec& spec) {
@@ -65,7 +65,7 @@ void AddTlsFlags(CLI::App& app, TlsOptions& tls) {
   group
       ->add_option("--tls-cert", tls.cert,
                    "mutual TLS: PEM file of this client's certificate; all "
-                   "files are read again when they change")
+                   "files are reloaded when they change")
       ->type_name("FILE");
   group
       ->add_option("--tls-key", tls.key,
@@ -101,7 +101,7 @@ void SourceFlags::AddConnectionTo(CLI::App& app) {
   CLI::Option_group* fetching = app.add_option_group("Fetching");
   fetching
       ->add_option("--threads", threads_,
-                   "threads of this process; 0: one per core")
+                   "threads of this process; 0 means one per core")
       ->check(WholeNumber(0, 1024));
   fetching
       ->add_option("--partition-wait", partition_wait_,
@@ -109,9 +109,9 @@ void SourceFlags::AddConnectionTo(CLI::App& app) {
       ->type_name("DURATION");
   fetching
       ->add_option("--cache-ratio", cache_ratio_,
-                   "--servers: share of each partition's feature rows, the "
-                   "hottest, that this process fetches once and keeps; of "
-                   "workers on one host each holds its own")
+                   "--servers: share of each partition's feature rows, "
+                   "hottest first, that this process fetches once and keeps; "
+                   "each worker on a host keeps its own copy")
       ->check(Number(0, 1));
 }
 
@@ -192,7 +192,8 @@ void JobFlags::AddGroup(CLI::App& group, JobOption::Group rows) {
   for (const JobOption& row : JobOptions()) {
     if (row.group != rows) continue;
     CLI::Option* option = AddOption(group, row);
-    // Two options are not fields of a job; they stand where they belong.
+    // Two options are not fields of a job; they are added beside the fields
+    // that they belong with.
     if (row.name == "seed_type") AddSeedsFile(group);
     if (row.name == "batch_size") AddGlobalBatchSize(group, option);
   }
@@ -210,7 +211,7 @@ void JobFlags::AddSeedsFile(CLI::App& group) {
 void JobFlags::AddGlobalBatchSize(CLI::App& group, CLI::Option* batch_size) {
   group
       .add_option("--global-batch-size", global_batch_size_,
-                  "seeds of one step over all trainers")
+                  "seeds per step, over all trainers")
       ->check(AtLeast(1))
       ->excludes(batch_size->check(AtLeast(1)));
 }
@@ -219,10 +220,10 @@ void JobFlags::AddColumns(CLI::App& group) {
   group.add_option("--labels", labels_, "labels of the seeds, or of all nodes")
       ->check(OneOf({"seeds", "all"}));
   group.add_flag("--no-features", no_features_, "topology and ids only");
-  group.add_flag("--edge-features", edge_features_, "features of edges too");
+  group.add_flag("--edge-features", edge_features_, "also fetch edge features");
   group
       .add_option("--feature-dtype", feature_dtype_,
-                  "cast of features on the wire; without it as stored")
+                  "dtype of features on the wire; by default, as stored")
       ->check(OneOf({"float32", "float16", "bfloat16"}));
 }
 
@@ -242,7 +243,7 @@ absl::StatusOr<JobSpec> JobFlags::Spec(int world) const {
   if (global_batch_size_.has_value()) {
     if (*global_batch_size_ < world || *global_batch_size_ % world != 0) {
       return UsageError(StrCat("--global-batch-size ", *global_batch_size_,
-                               " does not divide by the world size ", world,
+                               " is not divisible by the world size ", world,
                                "; use a multiple of it"));
     }
     spec.batch_size = *global_batch_size_ / world;
@@ -250,7 +251,7 @@ absl::StatusOr<JobSpec> JobFlags::Spec(int world) const {
   return spec;
 }
 
-// These are refused when they are given to another method, whatever they are.
+// Other methods refuse these options, whatever their values.
 absl::Status JobFlags::SetNumbers(JobSpec& spec) const {
   for (const auto& [name, number] : numbers_) {
     if (!number.has_value()) continue;

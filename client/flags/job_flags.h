@@ -93,12 +93,12 @@ class JobFlags {
   void AddColumns(CLI::App& group);
 
   JobSpec spec_;  // as far as options set its fields directly
-  // By the names of fields: what was given for the others, and for numbers
-  // whose default --help does not show.
+  // By field name: the values given for the other fields, and for numbers whose
+  // default --help does not show.
   std::map<std::string_view, std::vector<std::string>> texts_;
   std::map<std::string_view, std::optional<double>> numbers_;
   std::string seeds_file_;
-  std::optional<int64_t> global_batch_size_;  // nullopt: not given
+  std::optional<int64_t> global_batch_size_;  // nullopt if not given
   std::string labels_ = "seeds";
   bool no_features_ = false;
   bool edge_features_ = false;

@@ -27,10 +27,10 @@ constexpr auto kLacking = absl::StatusCode::kFailedPrecondition;
 constexpr std::string_view kSmallerBatch =
     "use a smaller --batch-size or smaller --fanouts";
 
-// What to do about errors that do not say it all.
+// What to do about errors that do not say it themselves.
 constexpr Advice kAdvice[] = {
     {"fanouts", kInvalid, Problem::kOutOfRange,
-     "give a number for each hop; -1 takes each neighbour once, also with "
+     "give a number for each hop; -1 takes each neighbour once, even with "
      "--replace"},
     {"fanouts", absl::StatusCode::kOutOfRange, Problem::kTooMuch,
      kSmallerBatch},
@@ -41,30 +41,32 @@ constexpr Advice kAdvice[] = {
     {"walks", absl::StatusCode::kOutOfRange, Problem::kTooMuch,
      "use a smaller --batch-size or --walks"},
     {"direction", kLacking, Problem::kInvalid,
-     "make one that has: millrace partition DATASET --directions both ..."},
+     "make a store that has them: millrace partition DATASET --directions "
+     "both ..."},
     {"weighted", kLacking, Problem::kInvalid,
-     "import the dataset with --edge-weights SRC__REL__DST=F.npy and partition "
-     "it again"},
+     "import the dataset with --edge-weights SRC__NAME__DST=F.npy and "
+     "partition it again"},
     {"temporal", kLacking, Problem::kInvalid,
      "import the dataset with --edge-times F.npy or --node-times F.npy and "
      "partition it again"},
     {"temporal", kInvalid, Problem::kInvalid,
-     "give them in --seeds-file [n, 2] (of edges [n, 3]), with `sample "
+     "give them in --seeds-file [n, 2] (for edges, [n, 3]), with `sample "
      "--seed-times`, in the split (`split --pairs F.npy --times F.npy`), or "
      "import the dataset with --node-times F.npy"},
     {"temporal", kInvalid, Problem::kMissing,
      "give --temporal uniform or last, or leave the times out"},
     {"method", kLacking, Problem::kInvalid,
-     "make one that has: millrace partition DATASET --neighbor-original-ids "
-     "..."},
+     "make a store that has them: millrace partition DATASET "
+     "--neighbor-original-ids ..."},
     {"method", kInvalid, Problem::kInvalid,
-     "name it: --metapath SRC__REL__DST"},
+     "name it: --metapath SRC__NAME__DST"},
     {"metapath", kInvalid, Problem::kMissing,
-     "name those that a walk follows, in turn: --metapath SRC__REL__DST,..."},
+     "name the relations that a walk follows, in turn: --metapath "
+     "SRC__NAME__DST,..."},
     {"metapath", kInvalid, Problem::kInvalid,
-     "name relations that join (--direction says which way)"},
+     "name relations that connect end to end (--direction says which way)"},
     {"seed_type", kInvalid, Problem::kMissing,
-     "name that of the seeds: --type TYPE, or --type SRC__REL__DST of edge "
+     "name the seeds' type: --type TYPE, or --type SRC__NAME__DST for edge "
      "seeds"},
     {"seed_kind", kInvalid, Problem::kInvalid,
      "import a collection of graphs: millrace import tu"},
@@ -73,7 +75,8 @@ constexpr Advice kAdvice[] = {
     {"train_graph", absl::StatusCode::kNotFound, Problem::kInvalid,
      "name one of these, or leave --train-graph out"},
     {"train_graph", kInvalid, Problem::kInvalid,
-     "sample one that does, name another split, or leave --train-graph out"},
+     "sample a relation that does, name another split, or leave --train-graph "
+     "out"},
     {"edge_features", kLacking, Problem::kInvalid,
      "import the dataset with --edge-features F.npy and partition it again"},
     {"split", absl::StatusCode::kNotFound, Problem::kInvalid,
@@ -93,8 +96,8 @@ constexpr Advice kAdvice[] = {
 
 constexpr ReasonAdvice kReasonAdvice[] = {
     {{"partition_lost"},
-     "start a server of that partition, see `millrace status --servers LIST`, "
-     "or wait longer with --partition-wait"},
+     "start a server for that partition (see `millrace status --servers "
+     "LIST`), or wait longer with --partition-wait"},
     {{"server_breaks_off"},
      "see the messages of that server, or `millrace status --servers LIST`"},
     {{"servers_overloaded"},
@@ -102,18 +105,18 @@ constexpr ReasonAdvice kReasonAdvice[] = {
      "--prefetch-batches"},
 };
 
-std::string_view AdviceFor(const FieldError& error, absl::StatusCode code) {
+std::string AdviceFor(const FieldError& error, absl::StatusCode code) {
   for (const Advice& advice : kAdvice) {
     if (advice.field == error.field && advice.code == code &&
         advice.problem == error.problem) {
-      return advice.text;
+      return std::string(advice.text);
     }
   }
   switch (error.problem) {
     case Problem::kConflict:
       return "leave one out";
     case Problem::kNeeds:
-      return "leave it out, or give that too";
+      return StrCat("give both, or leave ", OptionOfField(error.field), " out");
     default:
       return "";
   }
@@ -143,8 +146,9 @@ absl::Status InTermsOfOptions(const absl::Status& status,
   if (!error.has_value() && reason.empty()) return status;
   if (error.has_value() && error->problem == Problem::kUsage) return status;
   absl::Status named = WithNames(status, OptionOfField);
-  const std::string_view advice =
-      reason.empty() ? AdviceFor(*error, status.code()) : AdviceOn(reason, own);
+  const std::string advice = reason.empty()
+                                 ? AdviceFor(*error, status.code())
+                                 : std::string(AdviceOn(reason, own));
   if (!advice.empty() && !HasAdvice(named)) named = WithAdvice(named, advice);
   const absl::Status said(named.code(), named.message());
   return error.has_value() ? AsUsageError(said) : said;

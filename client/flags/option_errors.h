@@ -17,13 +17,14 @@ struct ReasonAdvice {
   std::string_view text;
 };
 
-// The option of a field, such as "--batch-size" of "batch_size".
+// Returns the option for a field, such as "--batch-size" for "batch_size".
 std::string OptionOfField(std::string_view field);
 
-// The error as a user of millrace or millrace-train should see it: fields that
-// its FieldError names are options, and a second line says what to do, unless
-// the message has one. `own` is the advice that the program has besides that
-// for both. Statuses without FieldError and reason are returned as they are.
+// Returns the error as a user of millrace or millrace-train should see it:
+// fields that its FieldError names are options, and a second line says what to
+// do, unless the message has one. `own` is this program's advice, in addition
+// to the advice shared by both programs. Statuses without FieldError and reason
+// are returned as they are.
 absl::Status InTermsOfOptions(const absl::Status& status,
                               std::span<const ReasonAdvice> own = {});
 

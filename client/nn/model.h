@@ -62,7 +62,7 @@ struct Subgraph {
 // For graph seeds the rows of the nodes are pooled (GraphHead).
 //
 // With ModelKind::kScript, a ScriptModel replaces all layers.
-// Threads: one at a time.
+// Not thread-safe.
 class Model {
  public:
   // Fails like ValidateModel and ScriptModel::Load. Without `shape`: a

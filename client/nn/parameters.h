@@ -24,7 +24,7 @@ std::string ShapeText(const at::Tensor& tensor);
 
 // Parameters (learned, float32) and buffers (running statistics, and weights
 // that are not learned), under the model's names, in the order in which they
-// were added. A tensor may have several names. Threads: one.
+// were added. A tensor may have several names. Not thread-safe.
 class ParameterSet {
  public:
   // Makes `initial` a leaf that requires a gradient; the layer keeps the

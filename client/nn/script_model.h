@@ -32,7 +32,7 @@ struct Subgraph;
 // Parameters and buffers are those of the module, under its names. Random draws
 // of a forward pass are a function of its DropoutKey, because LibTorch's
 // generator is seeded before each pass.
-// Threads: one at a time; the generator is shared by the whole process.
+// Not thread-safe; the generator is shared by the whole process.
 class ScriptModel {
  public:
   // Only edges at most `layers` hops from a seed matter.

@@ -30,7 +30,7 @@ namespace millrace {
 // rows meanwhile (see BatchReceiver). If any call of a stage fails, the whole
 // attempt at it is abandoned and repeated with new memory, as Retry decides.
 // States: attempt (calls in flight) <-> waiting for a retry -> finished.
-// The way of a fetch: Start() -> StartAttempt() -> EndAttempt() -> EndStage(),
+// A fetch runs through Start() -> StartAttempt() -> EndAttempt() -> EndStage(),
 // which starts the next stage's attempt, or Finish(). After a failure,
 // EndAttempt() sleeps, and OnWake() starts the stage's next attempt.
 // Threads: Start() once; Cancel() on any thread; the rest runs on threads of

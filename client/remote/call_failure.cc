@@ -13,7 +13,7 @@ namespace {
 
 using Kind = CallFailure::Kind;
 
-// The error of a message that gRPC, not the server, refuses for want of room.
+// The error for a message that gRPC, and not a server, refuses as too large.
 absl::Status TooLarge(const FleetMember& member, const absl::Status& status) {
   return absl::ResourceExhaustedError(
       StrCat("server ", member.address, ": ", std::string(status.message()),
@@ -65,11 +65,10 @@ CallFailure ClassifyFailure(Replicas& replicas, const ReplicaCall& call,
   }
   if (absl::IsCancelled(status)) {
     // This client did not cancel the call, or else the status does not matter,
-    // since calls that were given up are not reported. So the server is
-    // stopping.
+    // since abandoned calls are not reported. So the server is stopping.
     return unavailable(Kind::kTransient, named());
   }
-  // This client may know of a sound replica that the home does not know of yet.
+  // This client may know a working replica that the home does not know yet.
   if (of_another && absl::IsDataLoss(status) &&
       IsKnownElsewhere(replicas, partition)) {
     return unavailable(Kind::kOtherLost, message);

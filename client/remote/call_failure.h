@@ -21,7 +21,7 @@ struct CallFailure {
   enum class Kind {
     kRefused,  // this server refuses what another one may accept
     kTimeout,
-    kOtherLost,  // the server has waited in vain for another partition's
+    kOtherLost,  // the server waited in vain for a server of another partition
     kTransient,  // retryable for any other reason
     kFinal,
   };
@@ -35,7 +35,7 @@ struct CallFailure {
 // Says what the error `status` of a call, seen at `now`, means. A timeout
 // becomes retryable, a message that is too large is final, and what another
 // server may serve (IsServedElsewhere) is UNAVAILABLE at this one. `replicas`
-// are asked only whether they know a sound replica of another partition.
+// are asked only whether they know a working replica of another partition.
 CallFailure ClassifyFailure(Replicas& replicas, const ReplicaCall& call,
                             const absl::Status& status, SteadyTime now);
 

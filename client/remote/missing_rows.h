@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which rows of a batch its home does not send, and whom to ask for them.
+// Finds out which owners to ask for the rows of a batch that its home does not
+// send.
 #pragma once
 
 #include <vector>
@@ -16,13 +17,14 @@ namespace millrace {
 struct RowOrigins {
   const Manifest& manifest;
   const Columns& columns;
-  int home;                     // partition that sends its own rows
-  const CachedFeatures* cache;  // feature rows that are here; null if none are
+  int home;  // partition that sends its own rows
+  // Feature rows that are here; null if there are none.
+  const CachedFeatures* cache;
 };
 
 // Returns requests for the rows of all columns of a node type that are neither
-// the home's nor in the cache, to be written to their places in `batch`, whose
-// topology is done.
+// the home's nor in the cache, to be written to their positions in `batch`,
+// whose topology is complete.
 std::vector<RowRequest> MissingNodeRows(const RowOrigins& origins,
                                         const Batch& batch, TypeIndex type);
 

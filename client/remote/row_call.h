@@ -20,7 +20,7 @@ struct RowRequest {
   TypeIndex type = 0;
   NodeColumn column = NodeColumn::kFeature;
   DType feature_dtype = DType::kNone;  // cast on the wire
-  RelationIndex edge_relation = -1;    // -1: node rows
+  RelationIndex edge_relation = -1;    // -1 for node rows
   int partition = 0;
   std::vector<uint64_t> ids;  // for edges: rows in the partition
   // Row `ids[i]` is written to row `rows[i]` of `target`.

@@ -14,7 +14,7 @@ namespace millrace {
 
 // Writes the rows of a Gather stream to their targets; rows may straddle
 // frames.
-// Threads: one.
+// Not thread-safe.
 class RowScatter {
  public:
   // Row i of the stream is written to row `rows[i]` of `target`.

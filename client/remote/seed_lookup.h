@@ -20,7 +20,7 @@ class SampleRequest;
 // Looks up what a server needs to know of seeds that the user listed by their
 // original ids: first their ids, then, for temporal jobs, their times. Each
 // step may be repeated if it failed.
-// Threads: one at a time. The calls of a step must end before the next one.
+// Not thread-safe. The calls of a step must end before the next one.
 class SeedLookup {
  public:
   // `job` and `list`, which is given its seeds' times, must outlive the lookup.

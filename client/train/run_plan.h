@@ -33,7 +33,8 @@ struct RunPlan {
 
 // Plans a run from the options and the manifest alone, to find mistakes before
 // it reads a batch or touches a file.
-// INVALID_ARGUMENT: options that exclude one another or do not suit the graph.
+// INVALID_ARGUMENT: options that cannot be used together or do not suit the
+// graph.
 // FAILED_PRECONDITION: a graph that lacks what is learned or learned from.
 // UNIMPLEMENTED: a combination that is not supported. All name the option and
 // say what to do. Fails like ResolveJob.

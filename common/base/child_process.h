@@ -29,7 +29,7 @@ struct ChildProcessOptions {
 
 // A process that this one has started. It is in a process group of its own:
 // Ctrl-C in a terminal reaches only this process, which decides what to do.
-// Threads: one at a time. Start it on a thread that outlives it.
+// Not thread-safe. Start it on a thread that outlives it.
 class ChildProcess {
  public:
   // INTERNAL: the system could not start a process. A program that cannot be

@@ -28,7 +28,7 @@ std::string SummaryText(const ProgressState& state);
 
 // Shows how far a long job has got: as a bar that redraws itself if stderr is a
 // terminal, otherwise as a log line every 10 seconds and one at the end.
-// Single-threaded.
+// Not thread-safe.
 class Progress {
  public:
   // The arguments are as in ProgressState.

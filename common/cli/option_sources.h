@@ -18,7 +18,7 @@ std::string VariableOf(const CLI::App& owner, const CLI::Option& option);
 
 // The sources of option values in one run of a program: the command line, then
 // the --config file, then the environment. The first that has a value wins.
-// Single-threaded. Lifetime: `app` must outlive it.
+// Not thread-safe. Lifetime: `app` must outlive it.
 class OptionSources {
  public:
   // Makes the next parse of `app` read all of these sources.

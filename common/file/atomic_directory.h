@@ -13,7 +13,7 @@ namespace millrace {
 // under a temporary name and published by one rename.
 // States: open -> committed. Destroying it while open removes the temporary
 // directory; SIGINT and SIGTERM must unwind the program (see interrupt.h) so
-// that this happens. Single-threaded.
+// that this happens. Not thread-safe.
 class AtomicDirectory {
  public:
   // Makes the same checks as Create(), for callers that have long work to do

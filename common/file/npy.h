@@ -68,7 +68,7 @@ void DropRows(const Array& array, int64_t begin, int64_t end);
 
 // Writes one .npy file sequentially; the number of rows may be unknown until
 // Finish(). Also computes XXH3-64 of the whole file.
-// Single-threaded. Destroying an unfinished writer leaves the partial file
+// Not thread-safe. Destroying an unfinished writer leaves the partial file
 // behind, for the owner of its directory to remove (see AtomicDirectory).
 class NpyWriter {
  public:

@@ -16,7 +16,7 @@ namespace millrace {
 // Reads a file once, from start to end, without disturbing the page cache: it
 // bypasses the cache (O_DIRECT) or, if the file system does not support that,
 // reads through it and then drops the pages that were not cached before.
-// Single-threaded.
+// Not thread-safe.
 class UncachedReader {
  public:
   static constexpr size_t kChunkBytes = size_t{256} << 10;

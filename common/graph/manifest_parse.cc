@@ -21,49 +21,51 @@ using Json = nlohmann::ordered_json;
 
 // ---- Single values ----
 
-absl::Status Bad(std::string_view what) {
+absl::Status ParseError(std::string_view what) {
   return absl::DataLossError(std::string(what));
 }
 
 absl::StatusOr<const Json*> Member(const Json& object, const char* key) {
-  if (!object.is_object()) return Bad("an object is expected");
+  if (!object.is_object()) return ParseError("expected an object");
   const auto member = object.find(key);
   if (member == object.end()) {
-    return Bad(absl::StrCat("'", key, "' is missing"));
+    return ParseError(absl::StrCat("'", key, "' is missing"));
   }
   return &*member;
 }
 
 absl::Status Take(const Json& json, int64_t& value) {
-  if (!json.is_number_integer()) return Bad("a whole number is expected");
+  if (!json.is_number_integer()) return ParseError("expected a whole number");
   if (json.is_number_unsigned() && json.get<uint64_t>() > uint64_t{INT64_MAX}) {
-    return Bad("a number exceeds 63 bits");
+    return ParseError("a number exceeds 63 bits");
   }
   value = json.get<int64_t>();
   return absl::OkStatus();
 }
 
 absl::Status Take(const Json& json, uint64_t& value) {
-  if (!json.is_number_unsigned()) return Bad("a number >= 0 is expected");
+  if (!json.is_number_unsigned()) {
+    return ParseError("expected a whole number >= 0");
+  }
   value = json.get<uint64_t>();
   return absl::OkStatus();
 }
 
 absl::Status Take(const Json& json, bool& value) {
-  if (!json.is_boolean()) return Bad("true or false is expected");
+  if (!json.is_boolean()) return ParseError("expected true or false");
   value = json.get<bool>();
   return absl::OkStatus();
 }
 
 absl::Status Take(const Json& json, std::string& value) {
-  if (!json.is_string()) return Bad("a string is expected");
+  if (!json.is_string()) return ParseError("expected a string");
   value = json.get_ref<const std::string&>();
   return absl::OkStatus();
 }
 
 template <typename T>
 absl::Status Take(const Json& json, std::vector<T>& values) {
-  if (!json.is_array()) return Bad("a list is expected");
+  if (!json.is_array()) return ParseError("expected a list");
   values.clear();
   for (const Json& item : json) {
     MILLRACE_RETURN_IF_ERROR(Take(item, values.emplace_back()));
@@ -79,7 +81,7 @@ absl::Status Get(const Json& object, const char* key, T& value) {
   MILLRACE_ASSIGN_OR_RETURN(const Json* member, Member(object, key));
   absl::Status status = Take(*member, value);
   if (status.ok()) return status;
-  return Bad(absl::StrCat("'", key, "': ", status.message()));
+  return ParseError(absl::StrCat("'", key, "': ", status.message()));
 }
 
 absl::Status Take(const Json& json, ColumnSpec& column) {
@@ -87,7 +89,7 @@ absl::Status Take(const Json& json, ColumnSpec& column) {
   std::string dtype;
   MILLRACE_RETURN_IF_ERROR(Get(json, "dtype", dtype));
   MILLRACE_ASSIGN_OR_RETURN(column.dtype, DTypeFromName(dtype));
-  if (!column.present()) return Bad("dtype none");
+  if (!column.present()) return ParseError("dtype none");
   return Get(json, "shape", column.row_shape);
 }
 
@@ -99,19 +101,20 @@ absl::Status Take(const Json& json, ListTime& time) {
   } else if (json == "neighbor") {
     time = ListTime::kNeighbor;
   } else {
-    return Bad("\"edge\", \"neighbor\" or null is expected");
+    return ParseError("expected \"edge\", \"neighbor\" or null");
   }
   return absl::OkStatus();
 }
 
 absl::StatusOr<uint64_t> ParseHex16(std::string_view digits) {
   uint64_t value = 0;
-  if (digits.size() != kNoChecksum.size())
-    return Bad("16 hex digits are expected");
+  if (digits.size() != kNoChecksum.size()) {
+    return ParseError("expected 16 hex digits");
+  }
   for (const char c : digits) {
     const bool decimal = c >= '0' && c <= '9';
     if (!decimal && !(c >= 'a' && c <= 'f')) {
-      return Bad("16 hex digits are expected");
+      return ParseError("expected 16 hex digits");
     }
     value =
         value << 4 | static_cast<uint64_t>(decimal ? c - '0' : c - 'a' + 10);
@@ -142,11 +145,13 @@ absl::Status ParseType(const Json& json, Manifest& manifest) {
   MILLRACE_RETURN_IF_ERROR(Get(json, "time", type.has_time));
   MILLRACE_RETURN_IF_ERROR(Get(json, "hotness", type.has_hotness));
   if (id_dtype != DTypeName(type.id_dtype())) {
-    return Bad(absl::StrCat("id_dtype '", absl::CHexEscape(id_dtype),
-                            "' does not fit ", type.count, " nodes"));
+    return ParseError(absl::StrCat("id_dtype '", absl::CHexEscape(id_dtype),
+                                   "' does not fit ", type.count, " nodes"));
   }
   // PartitionBook needs at least two.
-  if (offsets.size() < 2) return Bad("'offsets' has fewer than two numbers");
+  if (offsets.size() < 2) {
+    return ParseError("'offsets' has fewer than two numbers");
+  }
   manifest.books.emplace_back(std::move(offsets));
   manifest.schema.node_types.push_back(std::move(type));
   return absl::OkStatus();
@@ -227,12 +232,15 @@ absl::StatusOr<PartitioningInfo> ParsePartitioning(const Json& json) {
 template <typename Parse>
 absl::Status ForEach(const Json& root, const char* key, const Parse& parse) {
   MILLRACE_ASSIGN_OR_RETURN(const Json* list, Member(root, key));
-  if (!list->is_array()) return Bad(absl::StrCat("'", key, "' is not a list"));
+  if (!list->is_array()) {
+    return ParseError(absl::StrCat("'", key, "' is not a list"));
+  }
   size_t index = 0;
   for (const Json& item : *list) {
     const absl::Status status = parse(item);
     if (!status.ok()) {
-      return Bad(absl::StrCat("'", key, "'[", index, "]: ", status.message()));
+      return ParseError(
+          absl::StrCat("'", key, "'[", index, "]: ", status.message()));
     }
     ++index;
   }
@@ -247,8 +255,8 @@ absl::StatusOr<int> ReadVersion(const Json& root) {
   MILLRACE_RETURN_IF_ERROR(Get(root, "format", format));
   MILLRACE_RETURN_IF_ERROR(Get(root, "version", version));
   if (format != kStoreFormat) {
-    return Bad(absl::StrCat("'format' is '", absl::CHexEscape(format),
-                            "', not '", std::string(kStoreFormat), "'"));
+    return ParseError(absl::StrCat("'format' is '", absl::CHexEscape(format),
+                                   "', not '", std::string(kStoreFormat), "'"));
   }
   if (version >= kOldestStoreVersion && version <= kStoreVersion) {
     return static_cast<int>(version);
@@ -307,8 +315,9 @@ absl::StatusOr<Manifest> ParseContent(const Json& root) {
         return absl::OkStatus();
       }));
   if (parts != manifest.partition_count()) {
-    return Bad(absl::StrCat("'parts' is ", parts, ", but the offsets describe ",
-                            manifest.partition_count(), " partitions"));
+    return ParseError(absl::StrCat("'parts' is ", parts,
+                                   ", but the offsets describe ",
+                                   manifest.partition_count(), " partitions"));
   }
   return manifest;
 }
@@ -319,13 +328,13 @@ absl::Status TakeFingerprint(const SplitFingerprints& fingerprints,
                              const std::string& folder, Split& split) {
   const auto actual = fingerprints.find(folder);
   if (actual == fingerprints.end()) {
-    return Bad(absl::StrCat("no file of ", folder, " is listed"));
+    return ParseError(absl::StrCat("no file of ", folder, " is listed"));
   }
   if (split.identity.within_store) {
     split.identity.fingerprint = actual->second;
   }
   if (split.identity.fingerprint == actual->second) return absl::OkStatus();
-  return Bad(
+  return ParseError(
       absl::StrCat("the fingerprint of ", folder, " is not that of its files"));
 }
 
@@ -342,12 +351,12 @@ absl::Status TakeFingerprints(Manifest& manifest) {
   if (manifest.fingerprint == ComputeFingerprint(manifest)) {
     return absl::OkStatus();
   }
-  return Bad("the fingerprint is not that of the list of files");
+  return ParseError("the fingerprint is not that of the list of files");
 }
 
 absl::StatusOr<Manifest> ParseAll(std::string_view json) {
   const Json root = Json::parse(json, nullptr, /*allow_exceptions=*/false);
-  if (root.is_discarded()) return Bad("not JSON");
+  if (root.is_discarded()) return ParseError("not JSON");
   MILLRACE_ASSIGN_OR_RETURN(const int version, ReadVersion(root));
   MILLRACE_RETURN_IF_ERROR(VerifyChecksum(json));
   MILLRACE_ASSIGN_OR_RETURN(Manifest manifest, ParseContent(root));

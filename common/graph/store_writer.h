@@ -18,7 +18,7 @@ namespace millrace {
 
 // Writes a dataset or store: arrays by relative path, then store.json with all
 // checksums. Nothing is visible before Commit(), and nothing is left behind if
-// it is not called. Single-threaded.
+// it is not called. Not thread-safe.
 class StoreWriter {
  public:
   // ALREADY_EXISTS: `target` exists.

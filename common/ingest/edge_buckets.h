@@ -42,7 +42,7 @@ struct EdgeGroup {
   }
 };
 
-// Append all edges, then call ForEachGroup() once. Single-threaded.
+// Append all edges, then call ForEachGroup() once. Not thread-safe.
 // Needs 8 bytes of memory per node, `memory_bytes` for edges, and, in
 // ForEachGroup(), one group of up to `group_bytes` (more only if a single list
 // is longer).

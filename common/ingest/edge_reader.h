@@ -27,7 +27,7 @@ struct EdgeChunk {
 };
 
 // Reads the columns of a relation side by side and checks their values.
-// Single-threaded. `graph` and `relation` must outlive it.
+// Not thread-safe. `graph` and `relation` must outlive it.
 class EdgeReader {
  public:
   static absl::StatusOr<std::unique_ptr<EdgeReader>> Open(

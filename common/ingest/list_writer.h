@@ -19,7 +19,7 @@
 
 namespace millrace {
 
-// Writes one .npy file of a store value by value. Single-threaded. The store
+// Writes one .npy file of a store value by value. Not thread-safe. The store
 // must outlive it.
 class ColumnWriter {
  public:
@@ -51,7 +51,7 @@ class ColumnWriter {
 // Writes the neighbour lists of one relation, direction and partition
 // (docs/format.md, section 2), given groups of edges in ascending node order.
 // Sorts each list by edge_id, or by (time, edge_id) if entries have times.
-// Single-threaded; the store must outlive it.
+// Not thread-safe; the store must outlive it.
 class ListWriter {
  public:
   struct Options {

@@ -63,12 +63,13 @@ enum class ExcludeSeedEdges : uint8_t { kNone = 0, kSelf = 1, kReverse = 2 };
 struct JobSpec {
   uint64_t seed = 1;
   SeedKind seed_kind = SeedKind::kNode;
-  // Node type, or SRC__REL__DST for edge seeds. If empty, the only one.
+  // Node type, or for edge seeds a relation (SRC__NAME__DST). Empty if the
+  // graph has only one.
   std::string seed_type;
   std::string split = "train";  // if empty, only explicit seeds
   // For relations that are not named below; empty if they are not sampled.
   Fanouts fanouts;
-  std::map<std::string, Fanouts> relation_fanouts;  // by "SRC__REL__DST"
+  std::map<std::string, Fanouts> relation_fanouts;  // by "SRC__NAME__DST"
   int64_t batch_size = 1024;                        // in seeds, >= 1
   bool shuffle = true;
   SeedOrder seed_order = SeedOrder::kGlobal;

@@ -112,7 +112,7 @@ constexpr JobOption kOptions[] = {
      .option = "fanouts",
      .group = Group::kSampling,
      .help = "neighbours per node and hop: 15,10,5, or per relation: "
-             "SRC__REL__DST=15,10 (repeatable); -1 all, 0 none",
+             "SRC__NAME__DST=15,10 (repeatable); -1 all, 0 none",
      .value_name = "N,N,...",
      .field = TextField{ParseJobFanouts, FormatJobFanouts,
                         /*repeatable=*/true}},
@@ -215,7 +215,7 @@ constexpr JobOption kOptions[] = {
      .group = Group::kSampling,
      .help = "walk, ppr: relations of the steps, used in turn; not needed if "
              "there is only one",
-     .value_name = "SRC__REL__DST,...",
+     .value_name = "SRC__NAME__DST,...",
      .field = &JobSpec::metapath,
      .methods = kWalkers,
      .identity = Identity::kInMethod},

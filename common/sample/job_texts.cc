@@ -99,8 +99,9 @@ absl::Status ParseJobFanouts(std::span<const std::string> texts,
       if (!spec.fanouts.empty()) {
         return InvalidField({.field = "fanouts",
                              .value = text,
-                             .limit = "given twice without a relation; write "
-                                      "SRC__REL__DST=15,10 for each relation"});
+                             .limit =
+                                 "given twice without a relation; write "
+                                 "SRC__NAME__DST=15,10 for each relation"});
       }
       MILLRACE_ASSIGN_OR_RETURN(spec.fanouts, ParseFanouts(text));
       continue;

@@ -31,7 +31,7 @@ std::string FormatNegatives(const Negatives& negatives);
 // Of an option that is not repeatable, the last value counts.
 // INVALID_ARGUMENT (FieldError): a text is malformed.
 
-// "15,10", at most once, and "SRC__REL__DST=15,10", once for each relation.
+// "15,10", at most once, and "SRC__NAME__DST=15,10", once for each relation.
 absl::Status ParseJobFanouts(std::span<const std::string> texts, JobSpec& spec);
 std::string FormatJobFanouts(const JobSpec& spec);
 

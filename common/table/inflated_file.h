@@ -19,7 +19,7 @@ namespace millrace {
 // Reads the bytes of a file in order, inflating them if its content is gzip
 // (one member or several, as pigz and bgzip write them). It does not use zlib's
 // gzread(), which reads some truncated files without an error.
-// Single-threaded.
+// Not thread-safe.
 class InflatedFile {
  public:
   // NOT_FOUND: no such file. DATA_LOSS: its name ends in .gz, but it is not

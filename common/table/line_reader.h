@@ -17,7 +17,7 @@
 namespace millrace {
 
 // Reads the lines of a text file, plain or gzip (see InflatedFile). Its buffer
-// grows to about the size of the longest line. Single-threaded.
+// grows to about the size of the longest line. Not thread-safe.
 class LineReader {
  public:
   // Limit on a line's length without its line feed, more than the widest row

@@ -16,7 +16,7 @@ namespace millrace {
 // How many rows an importer reads at once, unless they are wide.
 inline constexpr int64_t kBlockRows = 16 << 10;
 
-// One pass over a table. Single-threaded.
+// One pass over a table. Not thread-safe.
 class RowReader {
  public:
   virtual ~RowReader() = default;

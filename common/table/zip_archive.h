@@ -56,7 +56,7 @@ class ZipArchive {
 };
 
 // Reads the inflated bytes of an entry in order, and drops the mapped pages
-// that have been read. Single-threaded.
+// that have been read. Not thread-safe.
 class ZipEntryReader {
  public:
   virtual ~ZipEntryReader() = default;

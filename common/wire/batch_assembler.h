@@ -33,8 +33,8 @@ struct AssemblerRequest {
 // Puts the byte string of a Sample stream into a batch: topology into its
 // arrays, rows into their final places. Each byte is copied once.
 // States: receiving topology -> topology_done() -> done().
-// Threads: one at a time. Once topology_done(), others may write the rows that
-// this stream does not carry to the batch's arrays.
+// Not thread-safe. Once topology_done(), others may write the rows that this
+// stream does not carry to the batch's arrays.
 class BatchAssembler {
  public:
   // Checks the layout against the request, then allocates the topology.

@@ -18,7 +18,7 @@ namespace millrace {
 namespace {
 
 // Enough for the largest single request, a set of ids, together with its reply.
-constexpr uint64_t kLeastLeafBytes = 192 << 20;
+constexpr uint64_t kMinLeafBytes = 192 << 20;
 
 ServerOptions Complete(ServerOptions options) {
   if (options.threads < 1) {
@@ -30,7 +30,7 @@ ServerOptions Complete(ServerOptions options) {
   }
   if (options.max_leaf_bytes == 0) {
     options.max_leaf_bytes =
-        std::max(kLeastLeafBytes, options.max_inflight_bytes / 4);
+        std::max(kMinLeafBytes, options.max_inflight_bytes / 4);
   }
   return options;
 }
@@ -64,8 +64,8 @@ ServerCore::ServerCore(std::shared_ptr<const Store> store_in,
       // servers.
       sample_pool("sample", fleet ? 2 * options.threads : options.threads,
                   2 * static_cast<size_t>(options.max_sample_calls)),
-      look_pool("look", /*threads=*/1,
-                2 * static_cast<size_t>(options.max_leaf_calls)) {}
+      describe_pool("describe", /*threads=*/1,
+                    2 * static_cast<size_t>(options.max_leaf_calls)) {}
 
 absl::Status ServerCore::CheckTarget(uint32_t partition,
                                      const std::string& fingerprint) const {
@@ -97,7 +97,7 @@ absl::Status ServerCore::NoteDamage(absl::Status status) {
   const std::string file = FindDamagedFile(status);
   if (file.empty()) return status;
   damage.Note(file, status);
-  return damage.Told(file, status);
+  return damage.ClientError(file, status);
 }
 
 SteadyTime ServerCore::DeadlineOf(

@@ -85,7 +85,7 @@ struct ServerCore {
   ThreadPool sample_pool;
   // Inspects the store for Describe calls, which must not queue behind other
   // work.
-  ThreadPool look_pool;
+  ThreadPool describe_pool;
 };
 
 }  // namespace millrace

@@ -16,8 +16,8 @@ namespace millrace {
 Damage::Damage(std::filesystem::path folder, std::vector<int> partitions)
     : folder_(std::move(folder)), partitions_(std::move(partitions)) {}
 
-absl::Status Damage::Told(std::string_view file,
-                          const absl::Status& error) const {
+absl::Status Damage::ClientError(std::string_view file,
+                                 const absl::Status& error) const {
   const std::string path = (folder_ / file).string();
   return WithErrorInfo(
       absl::Status(error.code(), absl::StrReplaceAll(error.message(),
@@ -27,7 +27,7 @@ absl::Status Damage::Told(std::string_view file,
 
 void Damage::Note(std::string_view file, const absl::Status& error) {
   const std::optional<int> owner = PartitionOfFile(file);
-  const std::string what = FirstLine(Told(file, error));
+  const std::string what = FirstLine(ClientError(file, error));
   std::vector<int> news;
   Listener listener;
   {
@@ -64,7 +64,7 @@ absl::Status Damage::Check(int partition) const {
   return WithErrorInfo(
       absl::DataLossError(
           StrCat(found->second,
-                 "\nrestore the store from a copy and start the server again")),
+                 "\nrestore the store from a copy and restart the server")),
       {.partition = partition, .moved = true});
 }
 

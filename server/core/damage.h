@@ -31,17 +31,18 @@ class Damage {
   // `file` is relative to the store.
   void Note(std::string_view file, const absl::Status& error);
 
-  // The error to send to clients: it tells them to ask another server, and
-  // gives the file's path relative to the store only.
-  absl::Status Told(std::string_view file, const absl::Status& error) const;
+  // Returns the error to send to clients: it tells them to ask another server,
+  // and gives the file's path only relative to the store.
+  absl::Status ClientError(std::string_view file,
+                           const absl::Status& error) const;
 
   // Calls `listener` for each partition that is already damaged, and for each
   // that becomes so. There is at most one listener; it must outlive this object
   // and must not call Note().
   void Listen(const Listener& listener);
 
-  // DATA_LOSS: the partition is damaged; tells the client to ask another
-  // server.
+  // DATA_LOSS: the partition is damaged (tells the client to ask another
+  // server).
   absl::Status Check(int partition) const;
   bool IsDamaged(int partition) const { return !Check(partition).ok(); }
   bool AreAllDamaged() const;

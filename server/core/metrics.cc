@@ -55,8 +55,8 @@ std::vector<prometheus::MetricFamily> FamiliesOf(
       Gauge("millrace_open_connections", "Connections of clients and peers.",
             gauges.open_connections),
       Counter("millrace_refused_connections_total",
-              "Connections closed on arrival because too many were open or no "
-              "file descriptor was left.",
+              "Connections closed on arrival because too many were open or "
+              "no file descriptor was left.",
               gauges.refused_connections),
       Counter("millrace_connections_ended_for_others_total",
               "Connections ended because other addresses needed their place.",
@@ -69,10 +69,10 @@ std::vector<prometheus::MetricFamily> FamiliesOf(
                           "Bytes read and compared with checksums.",
                           *gauges.scrubbed_bytes));
   }
-  if (gauges.certificate_end.has_value()) {
+  if (gauges.certificate_expiry.has_value()) {
     all.push_back(Gauge("millrace_tls_certificate_expiry_timestamp_seconds",
                         "When the certificate in use expires (Unix time).",
-                        *gauges.certificate_end));
+                        *gauges.certificate_expiry));
   }
   return all;
 }

@@ -28,8 +28,9 @@ class ServerMetrics {
     double refused_connections = 0;           // so far
     double connections_ended_for_others = 0;  // so far
     double damaged_partitions = 0;
-    std::optional<double> scrubbed_bytes;   // nullopt without a scrubber
-    std::optional<double> certificate_end;  // Unix time; nullopt without TLS
+    std::optional<double> scrubbed_bytes;  // nullopt without a scrubber
+    // Unix time; nullopt without TLS.
+    std::optional<double> certificate_expiry;
   };
 
   ServerMetrics();

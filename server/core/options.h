@@ -65,7 +65,7 @@ struct ServerOptions {
   // How long a client may take to accept each message.
   absl::Duration client_timeout = absl::Seconds(60);
 
-  // Rate at which files are reread to find damage; 0 means never.
+  // Bytes per second at which files are reread to find damage; 0 means never.
   uint64_t scrub_bytes_per_second = 0;
 
   // How long a hop waits for a server of another partition to appear.

@@ -20,7 +20,7 @@
 namespace millrace {
 namespace {
 
-constexpr absl::Duration kPatience = absl::Seconds(1);
+constexpr absl::Duration kRefreshTimeout = absl::Seconds(1);
 
 std::string Named(const UsedSplit& split) {
   return StrCat("split \"", split.name, "\" of ", split.type);
@@ -30,7 +30,7 @@ absl::Status WithMoved(const absl::Status& status) {
   return WithErrorInfo(status, {.partition = std::nullopt, .moved = true});
 }
 
-// The fingerprint of a split; null if there is no such split.
+// Returns the fingerprint of a split; null if there is no such split.
 const std::string* FingerprintOf(const Manifest& manifest,
                                  const UsedSplit& used) {
   for (const SplitInfo& split : manifest.splits) {
@@ -117,25 +117,25 @@ bool ServedStore::LookForSplits(const Store& seen) {
   {
     MutexLock lock(&mutex_);
     const auto is_free = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return !looking_;
+      return !refreshing_;
     };
-    if (!free_.WaitFor(&mutex_, kPatience, is_free)) {
+    if (!free_.WaitFor(&mutex_, kRefreshTimeout, is_free)) {
       return now().store.get() != &seen;
     }
-    looking_ = true;
+    refreshing_ = true;
   }
-  const absl::Status looked = Look();
-  const std::string complaint(looked.message());
-  if (std::exchange(complaint_, complaint) != complaint && !looked.ok()) {
+  const absl::Status refreshed = Refresh();
+  const std::string complaint(refreshed.message());
+  if (std::exchange(complaint_, complaint) != complaint && !refreshed.ok()) {
     spdlog::warn("{}; serving what was there at the start", complaint);
   }
   MutexLock lock(&mutex_);
-  looking_ = false;
+  refreshing_ = false;
   free_.NotifyOne();
   return now().store.get() != &seen;
 }
 
-absl::Status ServedStore::Look() {
+absl::Status ServedStore::Refresh() {
   MILLRACE_ASSIGN_OR_RETURN(const FileVersion version, CurrentVersion());
   if (version == version_) return absl::OkStatus();
   const State& before = now();

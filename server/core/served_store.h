@@ -35,15 +35,15 @@ class ServedStore {
   const Store* operator->() const { return now().store.get(); }
   const SplitSeedReader& seeds() const { return now().seeds; }
 
-  // Rereads store.json if it was replaced since the last look, and adopts new
-  // splits; any other change only causes a warning. Returns whether there are
-  // more splits now than in `seen`. Blocks on the file system, and for at most
-  // a second while another thread is looking.
+  // Rereads store.json if it was replaced since it was last read, and adopts
+  // new splits; any other change only causes a warning. Returns whether there
+  // are more splits now than in `seen`. Blocks on the file system, and for at
+  // most a second while another thread does the same.
   bool LookForSplits(const Store& seen);
 
   // OK if the splits that a request was made with match those of this store,
-  // which is looked at again if it lacks one. Unless `used` is empty, it must
-  // list every split named `train_graph`. Blocks like LookForSplits().
+  // which is read again if it lacks one. Unless `used` is empty, it must list
+  // every split with the name `train_graph`. Blocks like LookForSplits().
   // FAILED_PRECONDITION: a split is missing or differs; tells the client to ask
   // another server.
   absl::Status CheckSplits(const std::vector<UsedSplit>& used,
@@ -72,18 +72,18 @@ class ServedStore {
 
   const State& now() const { return *now_.load(std::memory_order_acquire); }
   absl::StatusOr<FileVersion> CurrentVersion() const;
-  absl::Status Look();  // requires `looking_`
+  absl::Status Refresh();  // requires `refreshing_`
 
   std::atomic<const State*> now_;
 
-  // Used only by the thread that has set `looking_`.
+  // Used only by the thread that has set `refreshing_`.
   std::vector<std::unique_ptr<const State>> states_;  // current one last
   FileVersion version_;
   std::string complaint_;  // the last warning
 
   Mutex mutex_;
   CondVar free_;
-  bool looking_ ABSL_GUARDED_BY(mutex_) = false;
+  bool refreshing_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace millrace

@@ -89,9 +89,9 @@ absl::Status ActiveCalls::Enter(Context* context, const std::string& client,
 }
 
 // Scans all calls, of which there are at most twice as many as places. For
-// 32,768, the maximum, that takes a fraction of a millisecond, and it
-// happens only when all places are taken; a sorted order would have to be
-// updated with every message of every call.
+// 32,768, the maximum, that takes a fraction of a millisecond, and it happens
+// only when all places are taken; a sorted order would have to be updated with
+// every message of every call.
 void ActiveCalls::TakePlaceFor(const std::string& client) {
   const uint64_t share = places_.ShareOf(client);
   Call* chosen = nullptr;
@@ -145,7 +145,7 @@ void ActiveCalls::AwaitClient(Context* context, SteadyTime until) {
   call.client_until = until;
 }
 
-void ActiveCalls::ClientMoved(Context* context) {
+void ActiveCalls::ClientMadeProgress(Context* context) {
   MutexLock lock(&mutex_);
   Call& call = calls_.at(context);
   call.waiting_since = call.client_until = SteadyTime::InfiniteFuture();

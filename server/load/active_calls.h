@@ -47,8 +47,8 @@ class ActiveCalls {
   absl::Status CheckRoom(const std::string& client) const;
 
   // A call that has entered must Leave() before its context is destroyed.
-  // Leave() does nothing if repeated or if the call never entered. Fails like
-  // CheckRoom().
+  // Leave() does nothing if repeated or if the call never entered. Enter()
+  // fails like CheckRoom().
   absl::Status Enter(Context* context, const std::string& client,
                      SteadyTime deadline);
   void Leave(Context* context);
@@ -57,7 +57,7 @@ class ActiveCalls {
   // its request, or take what was written) by `until`. The call must have
   // entered.
   void AwaitClient(Context* context, SteadyTime until);
-  void ClientMoved(Context* context);
+  void ClientMadeProgress(Context* context);
 
   // Makes the reaper end a call soon, to make room for other clients (see
   // EndedForOthers()). Does nothing for a call that has left.

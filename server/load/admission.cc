@@ -90,8 +90,9 @@ void Admission::Reservation::StopWaiting() {
   holding_->waiting_since = SteadyTime::InfiniteFuture();
 }
 
-absl::StatusOr<Admission::Reservation> Admission::Reserve(
-    Caller caller, uint64_t job, uint64_t least_bytes) {
+absl::StatusOr<Admission::Reservation> Admission::Reserve(Caller caller,
+                                                          uint64_t job,
+                                                          uint64_t min_bytes) {
   auto holding = std::make_unique<Holding>(
       Holding{.admission = this, .caller = std::move(caller), .job = job});
   uint64_t expected = 0;
@@ -105,8 +106,8 @@ absl::StatusOr<Admission::Reservation> Admission::Reserve(
   Reservation reservation(std::move(holding));
   // Capped by the limit, so that the average cannot refuse a call forever.
   MILLRACE_RETURN_IF_ERROR(
-      reservation.GrowTo(std::max(least_bytes, std::min(expected, limit_))));
-  reservation.holding_->peak = least_bytes;
+      reservation.GrowTo(std::max(min_bytes, std::min(expected, limit_))));
+  reservation.holding_->peak = min_bytes;
   return reservation;
 }
 

@@ -91,10 +91,10 @@ class Admission {
         stalled_after_(stalled_after),
         shares_(limit) {}
 
-  // Reserves at least `least_bytes` for a call. `job` is a hash that is equal
-  // for similar calls. Fails like GrowTo().
+  // Reserves at least `min_bytes` for a call. `job` is a hash that is equal for
+  // similar calls. Fails like GrowTo().
   absl::StatusOr<Reservation> Reserve(Caller caller, uint64_t job,
-                                      uint64_t least_bytes);
+                                      uint64_t min_bytes);
 
   uint64_t limit() const { return limit_; }
   // Bytes held by all calls, including those that are being ended.

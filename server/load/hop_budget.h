@@ -15,7 +15,7 @@ namespace millrace {
 
 // Reserves memory for the hops of one Sample call: before each hop what can be
 // foreseen, and during it what the answers of other servers turn out to need.
-// All errors are those of Reservation::GrowTo.
+// Functions that return a status fail like Reservation::GrowTo().
 // Not thread-safe. All references must outlive it.
 class HopBudget {
  public:

@@ -18,8 +18,8 @@ namespace {
 
 // More would take memory, and no fleet needs them.
 constexpr int64_t kMaxConnections = 16384;
-// Look() may take at most 1/kLookShare of the time.
-constexpr int kLookShare = 20;
+// ForgetClosed() may take at most 1/kScanShare of the time.
+constexpr int kScanShare = 20;
 
 std::optional<uint64_t> CookieOf(int socket) {
   uint64_t cookie = 0;
@@ -59,7 +59,7 @@ OpenConnections::Verdict OpenConnections::Add(int socket,
   Forget(socket);
   Verdict verdict = Judge(address);
   if (verdict != Verdict::kAdded) {
-    Look();
+    ForgetClosed();
     verdict = Judge(address);
   }
   if (verdict == Verdict::kTooMany && TakePlaceFor(address)) {
@@ -77,7 +77,7 @@ OpenConnections::Verdict OpenConnections::Add(int socket,
 }
 
 int OpenConnections::Count() {
-  Look();
+  ForgetClosed();
   return static_cast<int>(open_.size());
 }
 
@@ -131,16 +131,16 @@ void OpenConnections::Forget(int socket) {
   open_.erase(known);
 }
 
-void OpenConnections::Look() {
+void OpenConnections::ForgetClosed() {
   const SteadyTime start = SteadyNow();
-  if (start < next_look_) return;
+  if (start < next_scan_) return;
   std::vector<int> closed;
   for (const auto& [socket, known] : open_) {
     if (CookieOf(socket) != known.cookie) closed.push_back(socket);
   }
   for (const int socket : closed) Forget(socket);
   const SteadyTime end = SteadyNow();
-  next_look_ = end + kLookShare * (end - start);
+  next_scan_ = end + kScanShare * (end - start);
 }
 
 std::string FindAddress(int socket) {

@@ -55,7 +55,7 @@ class OpenConnections {
   void GiveUpPlace(int socket, Known& known);
   void Forget(int socket);
   // Forgets closed connections; does nothing if it ran only moments ago.
-  void Look();
+  void ForgetClosed();
 
   const ConnectionLimits limits_;
   absl::flat_hash_map<int, Known> open_;  // by descriptor
@@ -63,7 +63,7 @@ class OpenConnections {
   absl::flat_hash_map<std::string, std::vector<int>> places_;
   size_t taken_places_ = 0;
   std::string last_ended_address_;
-  SteadyTime next_look_;
+  SteadyTime next_scan_;
 };
 
 // The address of a connected socket's peer, as counted for the limits: an IPv4

@@ -43,9 +43,8 @@ absl::StatusOr<size_t> AppendPicks(const v1::ExpandReply_Picks& in,
   if (total != neighbors.size() || too_many ||
       edge_ids.size() != (draw.edge_ids ? neighbors.size() : 0) ||
       feature_rows.size() != (has_rows ? neighbors.size() : 0)) {
-    return absl::InternalError(StrCat("the picks of relation ", relation.name,
-                                      " contradict "
-                                      "themselves"));
+    return absl::InternalError(
+        StrCat("the picks of relation ", relation.name, " are inconsistent"));
   }
   picks.counts.insert(picks.counts.end(), counts.begin(), counts.end());
   picks.neighbors.insert(picks.neighbors.end(), neighbors.begin(),

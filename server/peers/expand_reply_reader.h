@@ -15,7 +15,8 @@ class ExpandReply_Picks;
 
 // Appends to `picks` an owner's answer for all nodes of a frontier or for the
 // first ones. Returns for how many nodes.
-// INTERNAL, INVALID_ARGUMENT: the answer contradicts itself or the request.
+// INTERNAL, INVALID_ARGUMENT: the answer is inconsistent, or does not fit the
+// request.
 absl::StatusOr<size_t> AppendPicks(const v1::ExpandReply_Picks& in,
                                    const Schema& schema,
                                    const DrawContext& draw,

@@ -13,8 +13,8 @@
 
 namespace millrace {
 
-// One sending of the request, and its outcome, which must not be read before
-// the end. The PeerCall outlives it.
+// One attempt to send the request, and its outcome, which must not be read
+// before the attempt has ended. The PeerCall outlives it.
 class PeerCall::Attempt final : public HedgedRequest {
  public:
   explicit Attempt(PeerCall& call) : call_(call) {}

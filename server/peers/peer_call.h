@@ -20,10 +20,10 @@ class MessageLite;
 namespace millrace {
 
 // Makes calls, one after another, to the owner of another partition. Each goes
-// to the replica with the fewest outstanding bytes, also to a second one if
-// that is slow (see common/grpc/call/hedged_call.h), and to another if it
-// fails.
-// Threads: one. Start() does not wait for the answer; Finish() does.
+// to the replica with the fewest outstanding bytes; to a second one as well if
+// the first is slow (see common/grpc/call/hedged_call.h); and to another one if
+// it fails. Start() does not wait for the answer; Finish() does.
+// Not thread-safe.
 class PeerCall {
  public:
   // `method` is the RPC's full name, such as "/millrace.v1.Sampler/Expand".

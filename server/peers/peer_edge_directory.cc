@@ -21,9 +21,9 @@ namespace {
 // Largest number of items in one call; keeps it well below the receive limit.
 constexpr size_t kMaxItemsPerCall = 1 << 19;
 
-// A question about items that several partitions own.
+// A query about items that several partitions own.
 template <typename Request, typename Reply, typename Answer>
-struct Question {
+struct OwnerQuery {
   std::string method;  // such as "/millrace.v1.Sampler/Resolve"
   // Makes the request about a group, without partition and fingerprint.
   std::function<Request(const OwnerGroup&)> request;
@@ -40,17 +40,17 @@ using PeerCalls = std::vector<std::unique_ptr<PeerCall>>;
 template <typename Request, typename Reply, typename Answer>
 absl::StatusOr<PeerCalls> StartCalls(
     const CallScope& scope, const std::vector<OwnerGroup>& groups,
-    const Question<Request, Reply, Answer>& question) {
+    const OwnerQuery<Request, Reply, Answer>& query) {
   const Store& store = *scope.core.store;
   PeerCalls calls(groups.size());
   for (size_t g = 0; g < groups.size(); ++g) {
     const int partition = groups[g].partition;
     if (scope.core.Reads(partition)) continue;
-    Request request = question.request(groups[g]);
+    Request request = query.request(groups[g]);
     request.set_partition(static_cast<uint32_t>(partition));
     request.set_fingerprint(store.manifest().fingerprint);
-    calls[g] = std::make_unique<PeerCall>(
-        scope, partition, Hedging::Kind::kLookup, question.method);
+    calls[g] = std::make_unique<PeerCall>(scope, partition,
+                                          Hedging::Kind::kLookup, query.method);
     MILLRACE_RETURN_IF_ERROR(calls[g]->Start(request));
   }
   return calls;
@@ -60,10 +60,10 @@ absl::StatusOr<PeerCalls> StartCalls(
 template <typename Request, typename Reply, typename Answer>
 absl::StatusOr<std::vector<Answer>> FinishCall(
     PeerCall& call, size_t count,
-    const Question<Request, Reply, Answer>& question) {
+    const OwnerQuery<Request, Reply, Answer>& query) {
   Reply reply;
   MILLRACE_RETURN_IF_ERROR(call.Finish(reply));
-  absl::StatusOr<std::vector<Answer>> found = question.read(reply);
+  absl::StatusOr<std::vector<Answer>> found = query.read(reply);
   if (found.ok() && found->size() != count) {
     found = absl::InternalError(
         StrCat("the reply has ", found->size(), " items, not ", count));
@@ -77,9 +77,8 @@ absl::StatusOr<std::vector<Answer>> FinishCall(
 template <typename Request, typename Reply, typename Answer>
 absl::StatusOr<std::vector<Answer>> Ask(
     const CallScope& scope, const std::vector<OwnerGroup>& groups, size_t count,
-    const Question<Request, Reply, Answer>& question) {
-  MILLRACE_ASSIGN_OR_RETURN(const auto calls,
-                            StartCalls(scope, groups, question));
+    const OwnerQuery<Request, Reply, Answer>& query) {
+  MILLRACE_ASSIGN_OR_RETURN(const auto calls, StartCalls(scope, groups, query));
   std::vector<Answer> answers(count);
   // Looks up the local partitions while the calls are in flight.
   for (const bool here : {true, false}) {
@@ -88,8 +87,8 @@ absl::StatusOr<std::vector<Answer>> Ask(
       const std::vector<uint32_t>& places = groups[g].places;
       MILLRACE_ASSIGN_OR_RETURN(
           const std::vector<Answer> found,
-          here ? question.look_up(groups[g])
-               : FinishCall(*calls[g], places.size(), question));
+          here ? query.look_up(groups[g])
+               : FinishCall(*calls[g], places.size(), query));
       PutAt<Answer>(found, places, answers);
     }
   }
@@ -118,20 +117,20 @@ absl::StatusOr<std::vector<uint64_t>> PeerEdgeDirectory::Resolve(
   const Store& store = *scope_.core.store;
   const uint64_t width = store.book(type).lookup_width();
   const NodeType& nodes = store.schema().node_types[type];
-  Question<v1::ResolveRequest, v1::ResolveReply, uint64_t> question;
-  question.method = "/millrace.v1.Sampler/Resolve";
-  question.request = [&](const OwnerGroup& group) {
+  OwnerQuery<v1::ResolveRequest, v1::ResolveReply, uint64_t> query;
+  query.method = "/millrace.v1.Sampler/Resolve";
+  query.request = [&](const OwnerGroup& group) {
     v1::ResolveRequest request;
     request.set_node_type(static_cast<uint32_t>(type));
     AppendRaw<int64_t>(TakeAt(original_ids, group.places),
                        *request.mutable_original_ids());
     return request;
   };
-  question.read = [&](const v1::ResolveReply& reply) {
+  query.read = [&](const v1::ResolveReply& reply) {
     return ReadIds(reply.ids(), nodes.id_dtype(), 0,
                    static_cast<uint64_t>(nodes.count), "ids");
   };
-  question.look_up = [&](const OwnerGroup& group) {
+  query.look_up = [&](const OwnerGroup& group) {
     return ResolveIds(store, type, TakeAt(original_ids, group.places));
   };
   const auto owner = [&](size_t i) {
@@ -140,7 +139,7 @@ absl::StatusOr<std::vector<uint64_t>> PeerEdgeDirectory::Resolve(
   return Ask(scope_,
              GroupByOwner(original_ids.size(), store.partition_count(), owner,
                           kMaxItemsPerCall),
-             original_ids.size(), question);
+             original_ids.size(), query);
 }
 
 absl::StatusOr<std::vector<uint8_t>> PeerEdgeDirectory::HasEdges(
@@ -149,18 +148,18 @@ absl::StatusOr<std::vector<uint8_t>> PeerEdgeDirectory::HasEdges(
   MILLRACE_RETURN_IF_ERROR(scope_.CheckNotCancelled());
   const Store& store = *scope_.core.store;
   const Relation& info = store.schema().relations[relation];
-  Question<v1::HasEdgesRequest, v1::HasEdgesReply, uint8_t> question;
-  question.method = "/millrace.v1.Sampler/HasEdges";
-  question.request = [&](const OwnerGroup& group) {
+  OwnerQuery<v1::HasEdgesRequest, v1::HasEdgesReply, uint8_t> query;
+  query.method = "/millrace.v1.Sampler/HasEdges";
+  query.request = [&](const OwnerGroup& group) {
     return MakeHasEdgesRequest(store.schema(), relation,
                                TakeAt(src, group.places),
                                TakeAt(dst, group.places));
   };
-  question.read = [](const v1::HasEdgesReply& reply) {
+  query.read = [](const v1::HasEdgesReply& reply) {
     return ReadRaw<uint8_t>(reply.found(), "found");
   };
   CancelPoller poller([&] { return scope_.CheckNotCancelled(); });
-  question.look_up = [&](const OwnerGroup& group) {
+  query.look_up = [&](const OwnerGroup& group) {
     const std::vector<uint64_t> own_src = TakeAt(src, group.places);
     const std::vector<uint64_t> own_dst = TakeAt(dst, group.places);
     return FindEdges(store, group.partition, {relation, own_src, own_dst},
@@ -174,7 +173,7 @@ absl::StatusOr<std::vector<uint8_t>> PeerEdgeDirectory::HasEdges(
   return Ask(scope_,
              GroupByOwner(src.size(), store.partition_count(), owner,
                           kMaxItemsPerCall),
-             src.size(), question);
+             src.size(), query);
 }
 
 }  // namespace millrace

@@ -14,7 +14,7 @@ namespace millrace {
 // Looks up nodes and edges of all partitions for one Sample call: reads the
 // partitions mapped here, and calls the owners of the others, all concurrently.
 // A call that fails on one replica is retried on the others.
-// Threads: one. `scope` must outlive it.
+// Not thread-safe. `scope` must outlive it.
 class PeerEdgeDirectory final : public EdgeDirectory {
  public:
   explicit PeerEdgeDirectory(const CallScope& scope) : scope_(scope) {}

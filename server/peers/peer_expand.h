@@ -31,8 +31,9 @@ struct OwnedFrontier {
 
 // Asks the owner of another partition about one hop. Usually that is one Expand
 // call; more are needed if the frontier or the answer is too large for one
-// message, or if a replica fails.
-// Threads: one. Start() does not wait for the answer; Finish() does.
+// message, or if a replica fails. Start() does not wait for the answer;
+// Finish() does.
+// Not thread-safe.
 class PeerExpand {
  public:
   // `owned[i]` belongs to hop.frontiers[i]. The arguments must outlive this

@@ -17,7 +17,7 @@ namespace millrace {
 // Draws neighbours from all partitions for one Sample call: from lists mapped
 // here, and with one Expand call per hop to each other owner, all concurrently.
 // A call that fails on one replica is retried on the others.
-// Threads: one. All references must outlive it.
+// Not thread-safe. All references must outlive it.
 class PeerNeighborSource final : public NeighborSource {
  public:
   // `budget` grows with the hops.

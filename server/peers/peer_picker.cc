@@ -15,11 +15,11 @@ namespace millrace {
 namespace {
 
 constexpr int kMaxFailures = 3;
-// How often a wait for a server checks whether the client has gone.
+// How often a wait for a server checks whether the client has gone away.
 constexpr absl::Duration kCancelCheckInterval = absl::Milliseconds(200);
 // How long to wait for the fleet to refresh what it knows of servers that
 // failed or refused.
-constexpr absl::Duration kTimeForNews = absl::Seconds(1);
+constexpr absl::Duration kMaxRefreshWait = absl::Seconds(1);
 
 // Whether the server may turn out to have the partition. A server last known to
 // serve only other partitions is not expected to.
@@ -47,7 +47,7 @@ absl::StatusOr<std::shared_ptr<FleetMember>> PeerPicker::Pick() {
   if (!failed_.empty()) {
     auto other = fleet->Pick(partition_, SteadyTime::InfinitePast(), failed_);
     if (other.ok()) return other;
-    MILLRACE_RETURN_IF_ERROR(AwaitNews());
+    MILLRACE_RETURN_IF_ERROR(AwaitRefresh());
     // Falls back to a server that failed before, but not to one that refused.
     other = refusals_.Pick(*fleet, partition_);
     if (other.ok() || !absl::IsUnavailable(other.status())) return other;
@@ -58,7 +58,7 @@ absl::StatusOr<std::shared_ptr<FleetMember>> PeerPicker::Pick() {
 // Waits until the server list has been read again since a server refused, and
 // until failed servers have been asked again what they serve. Only then is it
 // known whether there is any server left to wait for.
-absl::Status PeerPicker::AwaitNews() {
+absl::Status PeerPicker::AwaitRefresh() {
   Fleet& fleet = *scope_.core.fleet;
   const auto all_known = [this](const std::vector<FleetMemberInfo>& members) {
     return std::none_of(
@@ -66,7 +66,8 @@ absl::Status PeerPicker::AwaitNews() {
         [this](const auto& member) { return MayHave(member, partition_); });
   };
   const SteadyTime refused = refusals_.Start(partition_);
-  const SteadyTime end = std::min(scope_.deadline, SteadyNow() + kTimeForNews);
+  const SteadyTime end =
+      std::min(scope_.deadline, SteadyNow() + kMaxRefreshWait);
   bool known = false;
   while (!known && SteadyNow() < end) {
     MILLRACE_RETURN_IF_ERROR(CheckNotCancelled(scope_.call));
@@ -99,7 +100,7 @@ absl::StatusOr<std::shared_ptr<FleetMember>> PeerPicker::Await() {
 
 absl::Status PeerPicker::Report(const FleetMember& member,
                                 const absl::Status& status) {
-  // Calls that this server gives up are not reported, so only the client can
+  // Calls that this server abandons are not reported, so only the client can
   // have cancelled this one; if it has not, the other server is stopping.
   if (status.ok() || (absl::IsCancelled(status) && scope_.call.IsCancelled())) {
     return status;

@@ -14,8 +14,8 @@ namespace millrace {
 
 // Chooses the server to ask for another partition, and decides after a failure
 // whether to ask another one.
-// Threads: one, except that Report() may be called on any. `scope` must outlive
-// it.
+// Not thread-safe, except that any thread may call Report(). `scope` must
+// outlive it.
 class PeerPicker {
  public:
   PeerPicker(const CallScope& scope, int partition)
@@ -26,8 +26,8 @@ class PeerPicker {
   // have refused, returns the error of Refusals::Pick.
   absl::StatusOr<std::shared_ptr<FleetMember>> Pick();
 
-  // Tells the fleet how a call to `member` ended. Returns the status as it
-  // concerns the member (ReplicaFailure::status). Any thread.
+  // Tells the fleet how a call to `member` ended. Returns the status to
+  // attribute to the member (ReplicaFailure::status). Any thread.
   absl::Status Report(const FleetMember& member, const absl::Status& status);
 
   // Forgets the failures noted so far.
@@ -37,7 +37,7 @@ class PeerPicker {
   bool MaySendAgain(const FleetMember& member, const absl::Status& failure);
 
  private:
-  absl::Status AwaitNews();
+  absl::Status AwaitRefresh();
   absl::StatusOr<std::shared_ptr<FleetMember>> Await();
 
   const CallScope& scope_;

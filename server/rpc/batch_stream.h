@@ -12,7 +12,7 @@
 
 namespace millrace {
 
-// The stream of a batch whose topology is done, of which partition `home`
+// Returns the stream of a batch whose topology is complete. Partition `home`
 // sends the rows that it owns. `cached_rows`: see SelectRows. The batch is
 // shared by the frames in flight, which borrow its arrays; `store` must
 // outlive the stream.

@@ -19,7 +19,8 @@
 namespace millrace {
 namespace {
 
-// Most nodes drawn between two checks of the reply's size and of the client.
+// Maximum number of nodes drawn between two checks of the reply's size and of
+// the client.
 constexpr size_t kChunk = 4096;
 
 // Draws what one Expand request asks for, within the memory granted to the
@@ -85,13 +86,14 @@ Expansion::Chunk Expansion::NextChunk(const ListLengths& lengths,
                                       const OwnedNodes& nodes,
                                       size_t first) const {
   const std::span ids = std::span(nodes.ids).subspan(first);
-  const size_t most = NodesAtOnce(lengths, ids, kChunk);
+  const size_t max_count = NodesAtOnce(lengths, ids, kChunk);
   const int64_t fanout = nodes.fanout;
   const uint64_t per_pick = ItemBytes(nodes.neighbor_dtype) +
                             (draw_.edge_ids ? 8 : 0) +
                             (draw_.feature_rows ? 8 : 0);
   Chunk chunk;
-  while (chunk.count < most && used_ + chunk.bytes < kMaxExpandReplyBytes) {
+  while (chunk.count < max_count &&
+         used_ + chunk.bytes < kMaxExpandReplyBytes) {
     int64_t picks = lengths.Of(ids[chunk.count]);
     if (fanout != kAllNeighbors && picks > 0) {
       picks = draw_.replace ? fanout : std::min(picks, fanout);

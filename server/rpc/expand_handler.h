@@ -17,9 +17,9 @@ class ExpandRequest;
 // The unary call Expand as a function: draws neighbours from the lists of one
 // partition, for as many of the request's nodes as fit into one reply. Never
 // waits for another server. Statuses are those of docs/protocol.md.
-// `context` tells whether the client has gone. `memory` is the call's
-// reservation, which grows before anything is allocated for the reply; errors
-// as GrowTo.
+// `context` is used to notice that the client has gone away. `memory` is the
+// call's reservation, which grows before anything is allocated for the reply.
+// Also fails like GrowTo().
 absl::Status AnswerExpand(ServerCore& core,
                           const ::grpc::CallbackServerContext& context,
                           const v1::ExpandRequest& request,

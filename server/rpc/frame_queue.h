@@ -15,8 +15,8 @@
 
 namespace millrace {
 
-// Most payload bytes of the frames that a stream holds: those waiting for the
-// client, the one being written and the one being made.
+// Maximum payload bytes of the frames that a stream holds: those waiting for
+// the client, the one being written and the one being made.
 inline constexpr uint64_t kMaxHeldFrameBytes = 6 * kFramePayloadBytes;
 
 // The frames of one stream, between the task that makes them and the client
@@ -49,14 +49,14 @@ class FrameQueue {
   // error, which ends the stream.
   Actions Add(absl::StatusOr<std::optional<::grpc::ByteBuffer>> frame);
 
-  // A write has ended; `ok`: the client got it.
+  // Reports the end of a write; `ok` means that the client received the frame.
   Actions OnWritten(bool ok);
 
   // Ends the stream with an error in place of the task, which has not begun and
   // never will.
   Actions End(const absl::Status& status);
 
-  // What the stream ended with, once it has.
+  // The status that the stream ended with, once it has ended.
   absl::Status status() const;
 
  private:

@@ -47,7 +47,7 @@ absl::StatusOr<std::optional<::grpc::ByteBuffer>> FrameSource::Next() {
     room -= added;
     position_ += added;
     // Only whole rows are added, unless one fills a frame: frames end at row
-    // ends.
+    // boundaries.
     if (added == 0) break;
   }
   return MakeFrame(header, std::move(slices));

@@ -31,13 +31,13 @@ struct StreamPart {
   std::function<void(size_t first, std::span<uint64_t> ids)> ids;
   TypeIndex type = 0;
   NodeColumn column = NodeColumn::kFeature;
-  RelationIndex edge_relation = -1;  // -1: node rows
+  RelationIndex edge_relation = -1;  // -1 for node rows
   int edge_part = 0;
 };
 
 // Cuts a stream into frames. Topology is borrowed; rows are copied once, from
 // the mapped store into the frame.
-// Threads: one at a time. `store` must outlive it.
+// Not thread-safe. `store` must outlive it.
 class FrameSource {
  public:
   // `parts[i]` is the content of `layout.arrays[i]`. Rows are cast if their
@@ -45,7 +45,7 @@ class FrameSource {
   FrameSource(const Store& store, StreamLayout layout,
               std::vector<StreamPart> parts);
 
-  // The next frame; nullopt at the end. Errors are those of GatherRows.
+  // Returns the next frame; nullopt at the end. Fails like GatherRows().
   absl::StatusOr<std::optional<::grpc::ByteBuffer>> Next();
 
   uint64_t total_bytes() const { return layout_.total_bytes; }

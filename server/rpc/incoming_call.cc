@@ -30,7 +30,8 @@ absl::Status IncomingCall::StartReading() {
 absl::Status IncomingCall::FinishReading(bool ok) {
   limits_.reading.Leave(context_);
   if (!ok && context_->IsCancelled()) {
-    return absl::CancelledError("the client gave up before its request came");
+    return absl::CancelledError(
+        "the client gave up before its request arrived");
   }
   if (!ok) {
     return absl::InvalidArgumentError(
@@ -45,11 +46,11 @@ absl::Status IncomingCall::ReserveRequest(
     Admission& admission, const ::google::protobuf::Descriptor& type) {
   MILLRACE_ASSIGN_OR_RETURN(const uint64_t bytes,
                             RequestMemory(message_, type));
-  return ReserveAnew(admission, /*job=*/0, bytes);
+  return ReplaceReservation(admission, /*job=*/0, bytes);
 }
 
-absl::Status IncomingCall::ReserveAnew(Admission& admission, uint64_t job,
-                                       uint64_t bytes) {
+absl::Status IncomingCall::ReplaceReservation(Admission& admission,
+                                              uint64_t job, uint64_t bytes) {
   // Frees the old reservation first; otherwise a batch that just fits would
   // always be refused.
   memory_ = {};
@@ -65,8 +66,8 @@ void IncomingCall::AwaitClient() {
   memory_.StartWaiting();
 }
 
-void IncomingCall::ClientMoved() {
-  limits_.running.ClientMoved(context_);
+void IncomingCall::ClientMadeProgress() {
+  limits_.running.ClientMadeProgress(context_);
   memory_.StopWaiting();
 }
 

@@ -20,19 +20,19 @@ class Descriptor;
 namespace millrace {
 
 // A client's call as the server's limits see it: its places among the running
-// calls, the memory reserved for it, and how long it may take. What the call
-// answers is the business of its owner, a StreamCall or ReplyCall.
+// calls, the memory reserved for it, and how long it may take. Its owner, a
+// StreamCall or ReplyCall, produces the answer.
 //
 // A call and its memory are charged to its client (see ActiveCalls and
 // Admission). While its request is being read, for at most
 // ServerOptions::request_timeout, a call counts among the reading calls, and
 // then among those of its kind, so that clients that send nothing take no
 // places from clients that do. Throughout, it also counts among the calls of
-// its connection, even after its client has given it up. The client has
+// its connection, even after its client has given up on it. The client has
 // ServerOptions::client_timeout to accept each message.
 //
 // States: new -> reading -> running -> left; a call may leave in any state.
-// Threads: one at a time, except that AwaitClient() and ClientMoved() may be
+// Not thread-safe, except that AwaitClient() and ClientMadeProgress() may be
 // called by the thread that writes.
 class IncomingCall {
  public:
@@ -51,23 +51,24 @@ class IncomingCall {
   // Call before the request is read. Fails like ConnectionCalls::Enter and
   // ActiveCalls::Enter.
   absl::Status StartReading();
-  // Call when the request has been read; `ok`: message() holds all of it.
-  // CANCELLED, INVALID_ARGUMENT: it did not arrive. Other errors of
-  // ActiveCalls::Enter.
+  // Call when the request has been read; `ok` means that message() holds all of
+  // it. CANCELLED, INVALID_ARGUMENT: it did not arrive. Also the errors of
+  // ActiveCalls::Enter().
   absl::Status FinishReading(bool ok);
 
-  // Reserves memory for the request before it is parsed as a `type`. Errors of
-  // RequestMemory and of `admission`.
+  // Reserves memory for the request before it is parsed as a `type`. Fails like
+  // RequestMemory() and the functions of `admission`.
   absl::Status ReserveRequest(Admission& admission,
                               const ::google::protobuf::Descriptor& type);
-  // Returns the current reservation and then reserves memory for the rest of
-  // the call, as Admission::Reserve.
-  absl::Status ReserveAnew(Admission& admission, uint64_t job, uint64_t bytes);
+  // Gives back the current reservation and then reserves memory for the rest of
+  // the call, like Admission::Reserve().
+  absl::Status ReplaceReservation(Admission& admission, uint64_t job,
+                                  uint64_t bytes);
   Admission::Reservation& memory() { return memory_; }
 
   // Call before and after each write: the client must accept it in time.
   void AwaitClient();
-  void ClientMoved();
+  void ClientMadeProgress();
 
   // Call last, once all memory of the call is freed. May block for a moment.
   void Leave();

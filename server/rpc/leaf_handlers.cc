@@ -50,8 +50,8 @@ absl::Status AnswerResolve(const ServerCore& core,
     }
     id = static_cast<uint64_t>(lookup.IntegerAt(at));
     if (id >= book.node_count()) {
-      return damaged(StrCat("is damaged: index ", at, " is ", id, " of ",
-                            book.node_count(), " nodes"));
+      return damaged(StrCat("is damaged: index ", at, " is ", id,
+                            ", but there are ", book.node_count(), " nodes"));
     }
   }
   AppendIds(ids, schema.node_types[type].id_dtype(), *reply.mutable_ids());

@@ -20,9 +20,9 @@ class ResolveRequest;
 }  // namespace v1
 
 // Statuses are those of docs/protocol.md.
-// `context`: used to notice that the client has gone.
-// `memory`: the call's reservation, grown before anything is allocated for the
-// reply; errors as GrowTo.
+// `context` is used to notice that the client has gone away. `memory` is the
+// call's reservation, which grows before anything is allocated for the reply.
+// Also fails like GrowTo().
 absl::Status AnswerResolve(const ServerCore& core,
                            const v1::ResolveRequest& request,
                            v1::ResolveReply& reply);

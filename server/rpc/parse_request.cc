@@ -116,7 +116,7 @@ absl::StatusOr<uint64_t> RequestMemory(const ::grpc::ByteBuffer& bytes,
   if (!scan.too_many()) return NoSuchMessage(type);
   return absl::InvalidArgumentError(
       StrCat("the request has more than ", kMaxRequestFields,
-             " fields\nsend as many as the method has"));
+             " fields\nsend only the fields that the method has"));
 }
 
 absl::Status ParseRequest(::grpc::ByteBuffer& bytes,

@@ -44,8 +44,8 @@ void ReplyCall::OnCancel() {
   if (!removed.ok()) End(removed);
 }
 
-// Ends a call that has no task, and will have none; sends the reply if `status`
-// is OK.
+// Ends a call that has no task and will not get one; sends the reply if
+// `status` is OK.
 void ReplyCall::End(const absl::Status& status) {
   ServerCore& core = call_.core();
   core.metrics.CountCall(name_, status);

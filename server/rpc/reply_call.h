@@ -23,11 +23,11 @@ class ReplyMaker {
 
   // Called first, once the request has been read. Returns the pool that the
   // reply is made on, which must have room for a task, or null if the reply is
-  // made at once. An error ends the call. Runs on a gRPC thread and must not
-  // block.
+  // made immediately, on this thread. An error ends the call. Runs on a gRPC
+  // thread and must not block.
   virtual absl::StatusOr<ThreadPool*> Prepare() = 0;
 
-  // Makes the reply; called once at most.
+  // Makes the reply; called at most once.
   virtual absl::StatusOr<::grpc::ByteBuffer> Make() = 0;
 };
 
@@ -35,15 +35,15 @@ class ReplyMaker {
 struct ReplyRpc {
   const char* name;  // "Expand"
   IncomingCall::Limits limits;
-  // Makes what answers a call; the result uses the call and must not outlive
-  // it.
+  // Makes the object that answers a call, which uses the call and must not
+  // outlive it.
   std::unique_ptr<ReplyMaker> (*make)(IncomingCall& call);
 };
 
 // The reactor of one call with a single reply: reads the request, has the reply
 // made, and sends it. Deletes itself.
 //
-// The way of a call: StartReading() -> OnReadDone() -> MakeReply() -> End() ->
+// A call runs through StartReading() -> OnReadDone() -> MakeReply() -> End() ->
 // OnDone().
 class ReplyCall final : public ::grpc::ServerGenericBidiReactor {
  public:

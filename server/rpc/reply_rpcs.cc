@@ -21,7 +21,7 @@ absl::StatusOr<::grpc::ByteBuffer> Serialize(
   const size_t bytes = reply.ByteSizeLong();
   if (bytes > static_cast<size_t>(kMaxPeerMessageBytes)) {
     return absl::FailedPreconditionError(
-        StrCat("the answer takes ", bytes, " bytes, the limit is ",
+        StrCat("the answer takes ", bytes, " bytes; the limit is ",
                kMaxPeerMessageBytes, "\nuse smaller fanouts"));
   }
   return SerializeMessage(reply);
@@ -55,8 +55,8 @@ class LeafReply final : public ReplyMaker {
   const Answer answer_;
 };
 
-// Answered at once, unless the store must be read again, and limited
-// separately, so that a busy server does not look dead.
+// Answers at once, unless the store must be read again, and has a limit of its
+// own, so that a busy server does not look dead.
 class DescribeReplyMaker final : public ReplyMaker {
  public:
   explicit DescribeReplyMaker(IncomingCall& call) : call_(call) {}
@@ -71,7 +71,7 @@ class DescribeReplyMaker final : public ReplyMaker {
     v1::DescribeRequest request;
     MILLRACE_RETURN_IF_ERROR(ParseRequest(message, request));
     look_for_splits_ = request.look_for_splits();
-    return look_for_splits_ ? &call_.core().look_pool : nullptr;
+    return look_for_splits_ ? &call_.core().describe_pool : nullptr;
   }
 
   absl::StatusOr<::grpc::ByteBuffer> Make() override {

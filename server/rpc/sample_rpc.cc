@@ -97,7 +97,7 @@ absl::Status SampleFrames::MakeBatch() {
   MILLRACE_ASSIGN_OR_RETURN(SampleRequest request, ReadRequest());
   const uint64_t held = StartingBytes(request) + call_.memory().bytes();
   MILLRACE_RETURN_IF_ERROR(
-      call_.ReserveAnew(core.admission, request.job_hash, held));
+      call_.ReplaceReservation(core.admission, request.job_hash, held));
   PeerEdgeDirectory directory(scope_);
   MILLRACE_RETURN_IF_ERROR(DrawNegatives(request.job, core.store->manifest(),
                                          request.epoch, request.batch,

@@ -21,9 +21,9 @@ namespace {
 
 using Context = ::grpc::GenericCallbackServerContext;
 
-// All calls go through gRPC's generic service, which takes every call for a
-// bidirectional stream: for every other kind gRPC starts the call only after
-// the whole request has arrived, so that a slow sender could not be timed out.
+// All calls go through gRPC's generic service, which treats every call as a
+// bidirectional stream: gRPC starts any other kind of call only after the whole
+// request has arrived, so that a slow sender could not be timed out.
 class SamplerCalls final : public ::grpc::CallbackGenericService {
  public:
   explicit SamplerCalls(ServerCore& core) {

@@ -58,7 +58,7 @@ absl::StatusOr<std::optional<::grpc::ByteBuffer>> StreamCall::MakeFrame() {
 }
 
 void StreamCall::OnWriteDone(bool ok) {
-  call_.ClientMoved();
+  call_.ClientMadeProgress();
   frame_.Clear();
   FrameQueue::Actions actions = queue_.OnWritten(ok);
   const bool make = actions.make;
@@ -72,7 +72,7 @@ void StreamCall::OnCancel() {
   if (!removed.ok()) End(removed);
 }
 
-// Ends a call that has no task, and will have none.
+// Ends a call that has no task and will not get one.
 void StreamCall::End(const absl::Status& status) {
   FrameQueue::Actions actions = queue_.End(status);
   Send(actions);

@@ -37,8 +37,8 @@ class FrameMaker {
 struct StreamRpc {
   const char* name;      // "Sample"
   ActiveCalls& running;  // the limit on its calls
-  // Makes what answers a call; the result uses the call and must not outlive
-  // it.
+  // Makes the object that answers a call, which uses the call and must not
+  // outlive it.
   std::unique_ptr<FrameMaker> (*make)(IncomingCall& call);
 };
 
@@ -46,9 +46,9 @@ struct StreamRpc {
 // frames made on pools, and writes them as the client takes them. Deletes
 // itself.
 //
-// The way of a call: StartReading() -> OnReadDone() -> MakeFrames() on a pool
-// -> (OnWriteDone(), MakeFrames()) ... -> OnDone(). Where it goes next is
-// decided by the FrameQueue.
+// A call runs through StartReading() -> OnReadDone() -> MakeFrames() on a pool
+// -> (OnWriteDone(), MakeFrames()) ... -> OnDone(). The FrameQueue decides what
+// comes next.
 class StreamCall final : public ::grpc::ServerGenericBidiReactor {
  public:
   // `core` and `context` must outlive the call.

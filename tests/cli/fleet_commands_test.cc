@@ -159,13 +159,13 @@ TEST_F(FleetCommandsTest, BenchPrintsRates) {
                  "--batches", "4"}),
             0)
       << err_;
-  EXPECT_THAT(out_, MatchesRegex("batches        4\n"
-                                 "batches/s      [0-9.]+\n"
-                                 "edges/s        [0-9.e+]+\n"
-                                 "GB/s           [0-9.]+\n"
-                                 "CPU s a batch  [0-9.]+ \\(this process\\)\n"
-                                 "MB a batch     0.00\n"
-                                 "peak RSS       0.[0-9]+ GB\n"));
+  EXPECT_THAT(out_, MatchesRegex("batches          4\n"
+                                 "batches/s        [0-9.]+\n"
+                                 "edges/s          [0-9.e+]+\n"
+                                 "GB/s             [0-9.]+\n"
+                                 "CPU s per batch  [0-9.]+ \\(this process\\)\n"
+                                 "MB per batch     0.00\n"
+                                 "peak RSS         0.[0-9]+ GB\n"));
 }
 
 TEST_F(FleetCommandsTest, BenchOfAFleetCountsItsCalls) {

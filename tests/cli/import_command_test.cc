@@ -261,8 +261,9 @@ TEST_F(ImportCommandTest, FakeGraphsHaveSplitsUnlessThereAreFolds) {
   }
   folds.back() = "3";
   folds.insert(folds.end(), {"--split-fractions", "0.5,0.2,0.3"});
-  EXPECT_THAT(Refused("fake", folds),
-              HasSubstr("--split-fractions and --folds exclude each other"));
+  EXPECT_THAT(
+      Refused("fake", folds),
+      HasSubstr("--split-fractions and --folds cannot be used together"));
 }
 
 TEST_F(ImportCommandTest, OgbTakesASplitOrMakesOne) {

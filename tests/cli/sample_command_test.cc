@@ -95,7 +95,7 @@ TEST_F(SampleCommandTest, SeedFlagsBelongTogether) {
   const std::string seeds = Npy("seeds", std::vector<int64_t>{5});
   EXPECT_THAT(
       Refused({"--fanouts", "1", "--seed-ids", "1", "--seeds-file", seeds}),
-      HasSubstr("--seed-ids and --seeds-file exclude each other\n"));
+      HasSubstr("--seed-ids and --seeds-file cannot be used together\n"));
   EXPECT_THAT(
       Refused({"--fanouts", "1", "--seed-ids", "1,2", "--seed-dst-ids", "1,2"}),
       HasSubstr("--seed-dst-ids has 2 ids, --seed-ids 2\n"));

@@ -177,7 +177,7 @@ TEST_F(JobFlagsTest, GlobalBatchesAreDividedAmongTheWorld) {
   EXPECT_EQ(flags.Spec(12).value().batch_size, 1);
   for (const int world : {5, 24}) {
     EXPECT_EQ(flags.Spec(world).status(),
-              UsageError("--global-batch-size 12 does not divide by the world "
+              UsageError("--global-batch-size 12 is not divisible by the world "
                          "size " +
                          std::to_string(world) + "; use a multiple of it"));
   }

@@ -35,7 +35,7 @@ TEST(OptionErrorsTest, SaysWhatToDo) {
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(status.message(),
             "--weighted: there are no weights\nimport the dataset with "
-            "--edge-weights SRC__REL__DST=F.npy and partition it again");
+            "--edge-weights SRC__NAME__DST=F.npy and partition it again");
 }
 
 constexpr auto kInvalidCode = absl::StatusCode::kInvalidArgument;
@@ -72,24 +72,27 @@ TEST(OptionErrorsTest, EachErrorHasItsAdvice) {
       {"walks", kRangeCode, Problem::kTooMuch,
        "use a smaller --batch-size or --walks"},
       {"direction", kLackingCode, Problem::kInvalid,
-       "make one that has: millrace partition DATASET --directions both"},
+       "make a store that has them: millrace partition DATASET --directions "
+       "both"},
       {"weighted", kLackingCode, Problem::kInvalid,
-       "import the dataset with --edge-weights SRC__REL__DST=F.npy"},
+       "import the dataset with --edge-weights SRC__NAME__DST=F.npy"},
       {"temporal", kLackingCode, Problem::kInvalid,
        "import the dataset with --edge-times F.npy or --node-times F.npy"},
       {"temporal", kInvalidCode, Problem::kInvalid,
-       "give them in --seeds-file [n, 2] (of edges [n, 3])"},
+       "give them in --seeds-file [n, 2] (for edges, [n, 3])"},
       {"temporal", kInvalidCode, Problem::kMissing,
        "give --temporal uniform or last, or leave the times out"},
       {"method", kLackingCode, Problem::kInvalid,
-       "make one that has: millrace partition DATASET --neighbor-original-ids"},
+       "make a store that has them: millrace partition DATASET "
+       "--neighbor-original-ids"},
       {"method", kInvalidCode, Problem::kInvalid,
-       "name it: --metapath SRC__REL__DST"},
+       "name it: --metapath SRC__NAME__DST"},
       {"metapath", kInvalidCode, Problem::kMissing,
-       "name those that a walk follows, in turn"},
-      {"metapath", kInvalidCode, Problem::kInvalid, "name relations that join"},
+       "name the relations that a walk follows, in turn"},
+      {"metapath", kInvalidCode, Problem::kInvalid,
+       "name relations that connect end to end"},
       {"seed_type", kInvalidCode, Problem::kMissing,
-       "name that of the seeds: --type TYPE"},
+       "name the seeds' type: --type TYPE"},
       {"seed_kind", kInvalidCode, Problem::kInvalid,
        "import a collection of graphs: millrace import tu"},
       {"seed_order", kInvalidCode, Problem::kInvalid,
@@ -97,7 +100,7 @@ TEST(OptionErrorsTest, EachErrorHasItsAdvice) {
       {"train_graph", absl::StatusCode::kNotFound, Problem::kInvalid,
        "name one of these, or leave --train-graph out"},
       {"train_graph", kInvalidCode, Problem::kInvalid,
-       "sample one that does, name another split"},
+       "sample a relation that does, name another split"},
       {"edge_features", kLackingCode, Problem::kInvalid,
        "import the dataset with --edge-features F.npy"},
       {"split", absl::StatusCode::kNotFound, Problem::kInvalid,
@@ -123,7 +126,7 @@ TEST(OptionErrorsTest, EachErrorHasItsAdvice) {
   EXPECT_EQ(AdviceOf("batch_size", kInvalidCode, Problem::kConflict),
             "leave one out");
   EXPECT_EQ(AdviceOf("batch_size", kInvalidCode, Problem::kNeeds),
-            "leave it out, or give that too");
+            "give both, or leave --batch-size out");
 }
 
 TEST(OptionErrorsTest, OptionsOfOtherNamesAreKnown) {
@@ -203,8 +206,8 @@ TEST(OptionErrorsTest, ReasonsHaveTheProgramsAdvice) {
   EXPECT_EQ(InTermsOfOptions(WithReason(absl::UnavailableError("server a"),
                                         Reason{"partition_lost"}))
                 .message(),
-            "server a\nstart a server of that partition, see `millrace status "
-            "--servers LIST`, or wait longer with --partition-wait");
+            "server a\nstart a server for that partition (see `millrace status "
+            "--servers LIST`), or wait longer with --partition-wait");
 }
 
 TEST(OptionErrorsTest, LeavesOtherErrorsAlone) {

@@ -812,8 +812,8 @@ TEST_F(ServerTest, DamagedPartitionsAreNoLongerServed) {
   EXPECT_EQ(CheckHealth(address, "partition/0"), not_serving);
   // This server has no other partition.
   EXPECT_EQ(CheckHealth(address, ""), not_serving);
-  EXPECT_FALSE(fleet().server(0).sound());
-  EXPECT_TRUE(fleet().server(1).sound());
+  EXPECT_FALSE(fleet().server(0).HasIntactPartition());
+  EXPECT_TRUE(fleet().server(1).HasIntactPartition());
   EXPECT_THAT(fleet().server(0).Metrics(),
               HasSubstr("\nmillrace_damaged_partitions 1\n"));
   EXPECT_EQ(CheckHealth(fleet().server(1).address(), "partition/1"),

@@ -15,7 +15,7 @@ namespace millrace::testing {
 
 // One connection to a server at "127.0.0.1:PORT". Reads what the server sends
 // only while waiting for something, at most 60 s.
-// Threads: one.
+// Not thread-safe.
 class RawHttp2 {
  public:
   // `from`: as for SocketClient.

@@ -19,7 +19,7 @@ constexpr ReasonAdvice kTrainAdvice[] = {
      "old checkpoints"},
     {{"edge_types_unread"},
      "import each type of edge as a relation of its own (--edges "
-     "SRC__REL__DST=F.npy)"},
+     "SRC__NAME__DST=F.npy)"},
     {{"empty_split"},
      "name another with --split, or make one with `millrace split`"},
     {{"epoch_without_steps"},

@@ -65,7 +65,7 @@ class HedgedCall final : public Call,
       waking_ = true;  // keeps FinishIfOver() from finishing
       winner = winner_;
       replica_calls = replica_calls_;
-      silence = options_.timer.Now() - last_news_;
+      silence = options_.timer.Now() - last_activity_;
     }
     const absl::Duration next =
         winner == kNoWinner
@@ -112,7 +112,7 @@ class HedgedCall final : public Call,
       MutexLock lock(&mutex_);
       index = static_cast<int>(replica_calls_.size());
       replica_calls_.push_back({member, nullptr, options_.timer.Now()});
-      last_news_ = options_.timer.Now();
+      last_activity_ = options_.timer.Now();
       ++running_;
     }
     std::shared_ptr<Call> call =
@@ -141,7 +141,7 @@ class HedgedCall final : public Call,
       } else if (winner_ != index) {
         return absl::CancelledError("another replica was faster");
       }
-      last_news_ = last_message_ = options_.timer.Now();
+      last_activity_ = last_message_ = options_.timer.Now();
     }
     for (const auto& call : losers) call->Cancel();
     return absl::OkStatus();
@@ -222,7 +222,7 @@ class HedgedCall final : public Call,
   void ForgetPause() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const absl::Duration late = options_.timer.Now() - due_;
     if (late < kLongSilence) return;
-    last_news_ += late;
+    last_activity_ += late;
     last_message_ += late;
   }
 
@@ -328,7 +328,7 @@ class HedgedCall final : public Call,
   bool waking_ ABSL_GUARDED_BY(mutex_) = false;     // OnWake() is running
   int winner_ ABSL_GUARDED_BY(mutex_) = kNoWinner;  // sent a message first
   // The start of the latest call to a replica, or the winner's last message.
-  SteadyTime last_news_ ABSL_GUARDED_BY(mutex_) = start_;
+  SteadyTime last_activity_ ABSL_GUARDED_BY(mutex_) = start_;
   // The start of the call, or the winner's last message.
   SteadyTime last_message_ ABSL_GUARDED_BY(mutex_) = start_;
   SteadyTime due_ ABSL_GUARDED_BY(mutex_);  // when to wake

@@ -53,7 +53,7 @@ TEST(ActiveCallsTest, EndsCallsOfStalledClients) {
     ASSERT_TRUE(calls.Enter(call, "client", SteadyTime::InfiniteFuture()).ok());
     calls.AwaitClient(call, SteadyNow());
   }
-  calls.ClientMoved(&moved);
+  calls.ClientMadeProgress(&moved);
   EXPECT_TRUE(ended.WaitForNotificationWithTimeout(kSoon));
   calls.Leave(&moved);
 }
@@ -170,7 +170,7 @@ TEST(ActiveCallsTest, EndsTheCallThatWaitedLongestForAClientBelowItsShare) {
   std::vector<Context*> greedy;
   for (int i = 0; i < 4; ++i) greedy.push_back(clients.Enter("greedy"));
   for (const int i : {2, 1, 3}) clients.calls().AwaitClient(greedy[i], kNever);
-  clients.calls().ClientMoved(greedy[2]);
+  clients.calls().ClientMadeProgress(greedy[2]);
   ASSERT_NE(clients.Enter("good"), nullptr);
   EXPECT_THAT(clients.AwaitEnded(1), ElementsAre(greedy[1]));
   ASSERT_NE(clients.Enter("good"), nullptr);

@@ -85,7 +85,7 @@ TEST_F(PeerExpandTest, RepliesThatDoNotFitTheRequestAreNamed) {
          reply.clear_picks();
          reply.add_picks();
        }},
-      {"contradict themselves", [](v1::ExpandReply& reply) {
+      {"are inconsistent", [](v1::ExpandReply& reply) {
          reply.mutable_picks(1)->mutable_counts()->clear();
        }}};
   for (const Case& wrong : cases) {
