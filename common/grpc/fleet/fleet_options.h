@@ -25,8 +25,8 @@ struct FleetOptions {
   absl::Duration suspect_timeout = absl::Seconds(1);
   // A member that answered this recently is not suspected. This is no longer
   // than the silence that leads to a suspicion, so that a member that stops
-  // right after an answer is found as soon as any other, and a pause stays below
-  // 2 s.
+  // right after an answer is found as soon as any other, and a pause stays
+  // below 2 s.
   absl::Duration recent_answer = absl::Milliseconds(500);
   absl::Duration file_interval = absl::Seconds(1);
   absl::Duration dns_interval = absl::Seconds(10);
