@@ -13,14 +13,15 @@ set(MILLRACE_ORACLE_TESTS
 # Tests of Python, Bash, CMake and compilers rather than of programs.
 set(MILLRACE_TOOL_TESTS
     doc_paths_check_test folder_dependencies_check_test
-    grpc_internals_check_test install_test shell_completion_test
-    test_entries_test type_names_check_test)
+    grpc_internals_check_test install_test option_names_check_test
+    shell_completion_test test_entries_test type_names_check_test)
 
 set(MILLRACE_NOT_UNDER_ADDRESS
     ${MILLRACE_ORACLE_TESTS} ${MILLRACE_TOOL_TESTS})
 
-# Tests that start gRPC servers. Debian's gRPC is not instrumented, so
-# ThreadSanitizer does not see the ordering by its atomics and reports races.
+# Tests that start gRPC or HTTP servers. Debian's gRPC and CivetWeb are not
+# instrumented, so ThreadSanitizer does not see how they order memory and reports
+# races.
 set(MILLRACE_FLEET_TESTS
     added_splits_test bad_draws_test bad_requests_test cached_batches_test
     call_context_test call_failure_test connections_test damaged_replicas_test
