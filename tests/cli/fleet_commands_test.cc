@@ -182,11 +182,11 @@ TEST_F(FleetCommandsTest, BenchOfAFleetCountsItsCalls) {
   EXPECT_EQ(json["hedged_calls"], 0);
   ASSERT_EQ(Run(args), 0) << err_;
   EXPECT_THAT(out_,
-              HasSubstr("\nMB received    0.00 (in all)\ncalls          "));
+              HasSubstr("\nMB received      0.00 (total)\ncalls            "));
   EXPECT_THAT(out_, HasSubstr(", 0 of them hedged\n"));
 }
 
-// The rates are of one run: seconds follow from the batches a second.
+// The rates are of one run: seconds follow from the batches per second.
 TEST_F(FleetCommandsTest, BenchsRatesFitTogether) {
   TestGraph graph = SmallGraph();
   graph.types[0].feature = RampFeature(8, 50000);
