@@ -182,11 +182,11 @@ TEST_F(FleetCommandsTest, BenchOfAFleetCountsItsCalls) {
   EXPECT_EQ(json["hedged_calls"], 0);
   ASSERT_EQ(Run(args), 0) << err_;
   EXPECT_THAT(out_,
-              HasSubstr("\nMB received    0.00 (in all)\ncalls          "));
+              HasSubstr("\nMB received      0.00 (total)\ncalls            "));
   EXPECT_THAT(out_, HasSubstr(", 0 of them hedged\n"));
 }
 
-// The rates are of one run: seconds follow from the batches a second.
+// The rates are of one run: seconds follow from the batches per second.
 TEST_F(FleetCommandsTest, BenchsRatesFitTogether) {
   TestGraph graph = SmallGraph();
   graph.types[0].feature = RampFeature(8, 50000);
@@ -201,14 +201,14 @@ TEST_F(FleetCommandsTest, BenchsRatesFitTogether) {
     return std::stod(out_.substr(at + name.size()));
   };
   const double batches = number("batches/s");
-  const double mb = number("MB a batch");
+  const double mb = number("MB per batch");
   // All four seeds and up to all other nodes, of 200 kB each.
   EXPECT_GT(mb, 4 * 0.2);
   EXPECT_LT(mb, 8 * 0.2 + 0.01);
   EXPECT_NEAR(number("GB/s"), batches * mb / 1000, 0.02 * batches * mb / 1000);
   // The lists of seeds 0, 1, 4 and 7 have 9 edges.
   EXPECT_NEAR(number("edges/s"), 9 * batches, 0.02 * 9 * batches);
-  EXPECT_LT(number("CPU s a batch"), 16 / batches);
+  EXPECT_LT(number("CPU s per batch"), 16 / batches);
 }
 
 TEST_F(FleetCommandsTest, BenchOfAFleetShowsTheMegabytesReceived) {
