@@ -211,7 +211,7 @@ class PrefetchingLoader final : public Loader {
         "prefetch fewer batches or bytes, or use a smaller batch size");
   }
 
-  const std::shared_ptr<BatchSource> source_;
+  const std::shared_ptr<BatchSource> source_;     // shared with other loaders
   const std::shared_ptr<const ResolvedJob> job_;  // shared with callbacks
   const RequestPlan plan_;
   const LoaderOptions options_;

@@ -40,7 +40,7 @@ class StatusPages {
   HttpResponse Readiness() const;
 
   mutable Mutex mutex_;
-  // Null while starting.
+  // Shared with the program. Null while starting.
   std::shared_ptr<SamplerServer> server_ ABSL_GUARDED_BY(mutex_);
 
   std::unique_ptr<HttpServer> http_;  // last, as its pages use all of the above

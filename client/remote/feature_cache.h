@@ -85,7 +85,7 @@ class FeatureCache {
     friend auto operator<=>(const CacheKey&, const CacheKey&) = default;
   };
   struct Held {
-    std::shared_ptr<const CachedFeatures> features;
+    std::shared_ptr<const CachedFeatures> features;  // shared with batches
     std::vector<Ready> waiting;  // not empty while being fetched
   };
 

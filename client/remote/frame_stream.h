@@ -14,9 +14,9 @@ namespace millrace {
 // Options of a server-streaming call of Frames. Frames are received as raw
 // bytes, so that payloads are copied only once, by the receiver.
 struct FrameStreamOptions {
-  std::string method;   // "/millrace.v1.Sampler/Sample"
-  std::string request;  // serialised
-  std::shared_ptr<FleetMember> member;
+  std::string method;                   // "/millrace.v1.Sampler/Sample"
+  std::string request;                  // serialised
+  std::shared_ptr<FleetMember> member;  // shared with the fleet
   SteadyTime deadline;
   // Takes the frames that `observer` has accepted; shared with the other calls
   // of the same hedged call.

@@ -49,7 +49,7 @@ class HedgedStream final : public HedgedRequest {
   const CallContext context_;
   const StreamRequest request_;
   const SteadyTime deadline_;
-  const std::shared_ptr<FrameReceiver> receiver_;
+  const std::shared_ptr<FrameReceiver> receiver_;  // shared with the streams
   const CallDone done_;
 };
 

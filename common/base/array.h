@@ -92,7 +92,7 @@ class Array {
   DType dtype_ = DType::kNone;
   std::vector<int64_t> shape_;
   std::byte* data_ = nullptr;
-  std::shared_ptr<const void> owner_;
+  std::shared_ptr<const void> owner_;  // shared with copies and views
 };
 
 // Converts an array of uint8, int32, uint32 or uint64 to int64. An int64 or

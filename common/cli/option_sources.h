@@ -40,7 +40,7 @@ class OptionSources {
   CLI::App& app_;
   // long options on the command line, without dashes
   const std::set<std::string> given_;
-  const std::shared_ptr<ConfigFile> file_;
+  const std::shared_ptr<ConfigFile> file_;  // shared with CLI11
 };
 
 }  // namespace millrace

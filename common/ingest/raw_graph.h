@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A graph as the user has it: where to read the columns of its node types,
 // relations and splits. formats/ makes it from files, and ImportGraph() turns
-// it into a dataset.
+// it into a dataset. Columns are shared, since several of a graph may be views
+// of one file.
 #pragma once
 
 #include <cstdint>

@@ -62,7 +62,7 @@ class NpzFile {
   absl::StatusOr<std::unique_ptr<RowSource>> FortranRows(
       const NpzArray& array) const;
 
-  std::shared_ptr<const ZipArchive> archive_;
+  std::shared_ptr<const ZipArchive> archive_;  // shared with the arrays
 };
 
 }  // namespace millrace

@@ -174,7 +174,7 @@ class RestoringReader final : public RowReader {
     return rows;
   }
 
-  const std::shared_ptr<const Table> table_;
+  const std::shared_ptr<const Table> table_;  // shared by all readers
   ScratchFile file_;
   const size_t value_bytes_;
   const size_t record_bytes_;
@@ -325,7 +325,7 @@ class RestoredSource final : public RowSource {
     return reader;
   }
 
-  const std::shared_ptr<const Table> table_;
+  const std::shared_ptr<const Table> table_;  // shared by all readers
 };
 
 }  // namespace

@@ -51,7 +51,7 @@ class Numbering {
   const bool named_;
   const int64_t count_ = 0;
   const std::string declared_by_;
-  std::shared_ptr<std::deque<std::string>> names_;
+  std::shared_ptr<std::deque<std::string>> names_;  // shared with readers
   // The keys are views into names_, which never moves its elements.
   absl::flat_hash_map<absl::string_view, int64_t> numbers_;
 };

@@ -233,7 +233,7 @@ class CheckedReader : public ZipEntryReader {
     dropped_ = count;
   }
 
-  const std::shared_ptr<const ZipArchive> archive_;
+  const std::shared_ptr<const ZipArchive> archive_;  // shared with its opener
   const ZipArchive::Entry& entry_;
   uint64_t position_ = 0;  // in inflated bytes
   bool skipped_ = false;

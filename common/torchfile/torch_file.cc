@@ -198,7 +198,7 @@ class LegacyReader {
 
   const std::string name_;
   const std::string_view bytes_;
-  const std::shared_ptr<const void> owner_;
+  const std::shared_ptr<const void> owner_;  // shared with the tensors
   size_t next_ = 0;
   std::map<std::string, StorageId> ids_;
   std::map<std::string, std::string_view> storages_;

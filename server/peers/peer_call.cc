@@ -55,7 +55,7 @@ class PeerCall::Attempt final : public HedgedRequest {
   PeerCall& call_;
   ::grpc::ByteBuffer reply_;
   absl::Status status_;
-  std::shared_ptr<FleetMember> replica_;
+  std::shared_ptr<FleetMember> replica_;  // shared with the fleet
   Notification end_;
 };
 

@@ -53,7 +53,7 @@ class FrameSource {
  private:
   // Gathered rows of which some do not fit into the current frame.
   struct Gathered {
-    std::shared_ptr<const std::byte> owner;
+    std::shared_ptr<const std::byte> owner;  // shared with frames in flight
     size_t bytes = 0;
     size_t taken = 0;
   };

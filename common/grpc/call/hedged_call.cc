@@ -99,7 +99,7 @@ class HedgedCall final : public Call,
 
   // A call to one replica.
   struct ReplicaCall {
-    std::shared_ptr<FleetMember> member;
+    std::shared_ptr<FleetMember> member;  // shared with the fleet
     std::shared_ptr<Call> call;  // while it runs, once it has been started
     SteadyTime start;
     bool over = false;

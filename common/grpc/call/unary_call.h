@@ -21,9 +21,9 @@ namespace millrace {
 // A call with one request and one reply. The request may be sent to several
 // replicas without being serialised again.
 struct UnaryCallOptions {
-  std::string method;          // such as "/millrace.v1.Sampler/Expand"
-  ::grpc::ByteBuffer request;  // see SerializeMessage()
-  std::shared_ptr<FleetMember> member;
+  std::string method;                   // such as "/millrace.v1.Sampler/Expand"
+  ::grpc::ByteBuffer request;           // see SerializeMessage()
+  std::shared_ptr<FleetMember> member;  // shared with the fleet
   std::unique_ptr<::grpc::ClientContext> context;  // with its deadline set
   // Receives the reply, once `observer` has accepted it; an error that it
   // returns becomes the call's.

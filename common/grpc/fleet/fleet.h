@@ -107,7 +107,7 @@ class Fleet final : public Replicas {
  private:
   // A Describe call in flight.
   struct PendingDescribe {
-    std::shared_ptr<FleetEntry> entry;
+    std::shared_ptr<FleetEntry> entry;  // shared with the directory
     std::unique_ptr<DescribeCall> call;
     SteadyTime deadline = {};
     bool is_suspect = false;

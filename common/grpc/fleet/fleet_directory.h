@@ -21,7 +21,7 @@ namespace millrace {
 // A member and what is known about it. The entry of a member that has left the
 // list is kept while the member is held or being asked.
 struct FleetEntry {
-  std::shared_ptr<FleetMember> member;
+  std::shared_ptr<FleetMember> member;  // shared with calls to it
   FleetMemberInfo info;
   SteadyTime next_ask = SteadyTime::InfinitePast();
   SteadyTime answered = SteadyTime::InfinitePast();  // when it last answered

@@ -58,7 +58,7 @@ class GrpcDescribeCall final : public DescribeCall {
   }
 
   const Connector& connector_;
-  const std::shared_ptr<FleetMember> member_;
+  const std::shared_ptr<FleetMember> member_;  // shared with the fleet
   std::unique_ptr<v1::Sampler::Stub> stub_;
   ::grpc::ClientContext context_;
   ::grpc::ClientContext look_context_;

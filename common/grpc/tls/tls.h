@@ -47,7 +47,7 @@ class Connector {
       const absl::Status& failure, const std::string& address) const;
 
  private:
-  const std::shared_ptr<TlsFiles> files_;
+  const std::shared_ptr<TlsFiles> files_;  // shared with the channels
   const std::string list_;
   // Shared with the channels; null for plaintext.
   const std::shared_ptr<::grpc::experimental::CertificateProviderInterface>

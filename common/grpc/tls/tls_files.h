@@ -70,6 +70,7 @@ class TlsFiles {
 
   mutable Mutex mutex_;
   CondVar stop_;
+  // Shared with the handshakes that began with it.
   std::shared_ptr<const Certificates> current_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<std::string, int> unanswered_ ABSL_GUARDED_BY(mutex_);

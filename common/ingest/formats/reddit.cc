@@ -70,7 +70,8 @@ class CompressedEdges final : public RowSource {
 
    private:
     const std::unique_ptr<RowReader> indices_;
-    const std::shared_ptr<const std::vector<int64_t>> indptr_;
+    const std::shared_ptr<const std::vector<int64_t>>
+        indptr_;  // shared with it
     const bool by_row_;
     std::vector<int64_t> block_;
     size_t list_ = 0;
@@ -78,6 +79,7 @@ class CompressedEdges final : public RowSource {
   };
 
   const std::shared_ptr<const RowSource> indices_;
+  // Shared with the readers.
   const std::shared_ptr<const std::vector<int64_t>> indptr_;
   const bool by_row_;
 };
