@@ -17,6 +17,7 @@
 #include "common/base/mutex.h"
 #include "common/cli/numbers.h"
 #include "common/file/npy.h"
+#include "common/sample/resolve_job.h"
 #include "tests/support/test_directory.h"
 #include "tests/support/test_store.h"
 
