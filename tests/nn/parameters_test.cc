@@ -195,9 +195,9 @@ TEST(InitializerTest, BoundsAreThoseOfTheLayers) {
   EXPECT_NEAR(Largest(stack), 1 / 4.0, 1e-3);
 }
 
-TEST(InitializerTest, ShapesAloneNeedNoMemory) {
+TEST(InitializerTest, ShapesOnlyNeedNoMemory) {
   const at::Tensor huge =
-      Initializer::ShapesAlone().LinearWeight(int64_t{1} << 30, 1 << 20);
+      Initializer::ShapesOnly().LinearWeight(int64_t{1} << 30, 1 << 20);
   EXPECT_EQ(huge.numel(), int64_t{1} << 50);
   EXPECT_TRUE(huge.is_meta());
 }

@@ -148,7 +148,7 @@ TEST(RunLogLinesTest, MetricsAreJson) {
   record.epoch = 3;
   record.step = 4;
   record.loss = 0.5;
-  record.accuracy = {.train = 0.25, .valid = 0.75, .test = 1};
+  record.metrics = {.train = 0.25, .valid = 0.75, .test = 1};
   record.seconds = 1.5;
   record.wait_seconds = 2.5;
   record.copy_seconds = 3.5;
@@ -163,7 +163,7 @@ TEST(RunLogLinesTest, MetricsAreJson) {
             "0.75,\"test\":1.0," +
                 times + "}");
   record.loss.reset();
-  record.accuracy = {};
+  record.metrics = {};
   record.best_epoch = 2;
   EXPECT_EQ(MetricsLine(record),
             "{\"epoch\":3,\"step\":4,\"loss\":null,\"train\":null,\"valid\":"
@@ -181,7 +181,7 @@ TEST(RunLogLinesTest, AnEpochIsALineForPeople) {
             "epoch 3  1.75 s (waiting 0.05, evaluating "
             "0.50)");
   record.loss = 0.5321;
-  record.accuracy = {.train = 0.981, .valid = 0.791, .test = 0.804};
+  record.metrics = {.train = 0.981, .valid = 0.791, .test = 0.804};
   EXPECT_EQ(EpochLine(record),
             "epoch 3  loss 0.532100  train 0.9810  valid 0.7910  test 0.8040  "
             "1.75 s (waiting 0.05, evaluating 0.50)");
