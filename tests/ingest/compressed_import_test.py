@@ -147,7 +147,7 @@ class CompressedImportTest(unittest.TestCase):
         folder = self.write_ogb(edge=packed * 32)  # 128 MB
         self.assertLess((folder / "raw" / "edge.csv.gz").stat().st_size, MB)
         errors = self.refused("edge.csv.gz", "ogb", folder)
-        self.assertIn("more than 2 edges, ", errors)
+        self.assertIn("more edges than the 2 that ", errors)
         folder = self.write_ogb(edge=packed * 4,
                                 num_edge_list=b"%d\n" % (4 * part))
         ended = self.run_import("ogb", folder, "--memory", "16M")
