@@ -122,12 +122,22 @@ TEST(LauncherTest, DividesTheCoresAmongRanks) {
   }
 }
 
-// The other one would wait forever.
+// The others would wait forever, also one that has written a line.
 TEST(LauncherTest, ARankThatFailsEndsTheOthers) {
   if (IsWorker()) {
-    if (Variable("RANK") == "1") End(7);
+    const std::string ready = Variable(kFolder) + "/ready";
+    if (Variable("RANK") == "1") {
+      std::ifstream file(ready);  // waits for rank 2 to open it
+      End(7);
+    }
+    if (Variable("RANK") == "2") {
+      std::fputs("a line\n", stderr);
+      std::ofstream file(ready);
+    }
     while (true) pause();
   }
+  const std::string folder = SharedFolder("launcher_failure");
+  ASSERT_EQ(mkfifo((folder + "/ready").c_str(), 0600), 0);
   const absl::Status status = RunThisTest(3, 1);
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   EXPECT_EQ(status.message(),
