@@ -110,7 +110,7 @@ list c a b
 if digest "${job[@]}"; then fail "two splits of one name are one"; fi
 # The error names the two servers that differ: a and b have the same split.
 for names in "${PORTS[c]}" "\(${PORTS[a]}\|${PORTS[b]}\)"; do
-  grep -q "^millrace digest:.* server 127.0.0.1:$names has " client.txt ||
+  grep -q "^millrace digest:.* 127.0.0.1:$names has " client.txt ||
     fail "the error does not name server $names"
 done
 digest --split train --fanouts 10,5 --batch-size 50 ||

@@ -101,9 +101,10 @@ TEST_F(FleetCommandsTest, ReplicasAreNumberedInTheOrderOfTheList) {
 TEST_F(FleetCommandsTest, StatusSaysWhyNoServerAnswers) {
   EXPECT_EQ(Run({"status", "--servers", "127.0.0.1:1", "--timeout", "0.3"}), 1);
   EXPECT_THAT(out_, HasSubstr("127.0.0.1:1              unreachable  "));
-  EXPECT_THAT(err_, HasSubstr("millrace status: the server does not answer\n"
-                              "millrace status: its reason is shown with "
-                              "each; start the servers, or correct the list"));
+  EXPECT_THAT(err_,
+              HasSubstr("millrace status: the server does not answer\n"
+                        "millrace status: the reason is shown "
+                        "beside each; start the servers, or correct the list"));
   EXPECT_EQ(Run({"status", "--servers", "127.0.0.1:1,127.0.0.1:2", "--timeout",
                  "0.3", "--json"}),
             1);

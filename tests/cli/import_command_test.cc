@@ -102,7 +102,7 @@ TEST_F(ImportCommandTest, TypesAreNamedBeforeTheirFiles) {
       "--train",     ids};
   ASSERT_EQ(Import("npy", shop), 0) << err_;
   EXPECT_THAT(err_, HasSubstr("the seeds of " + ids +
-                              " are of type item, which alone has labels"));
+                              " are of type item, the only one with labels"));
   EXPECT_THAT(out_, HasSubstr("  user: 5 nodes\n  item: 4 nodes, labels of 4"));
   EXPECT_THAT(out_, HasSubstr("  split train of item: 2\n"));
   // Not if they are named.
@@ -226,8 +226,8 @@ TEST_F(ImportCommandTest, ErrorsOfTheInputSayThatNothingWasWritten) {
   Write("reddit/reddit_graph.npz", std::string(46, 'x') + end);
   EXPECT_EQ(Import("reddit", {Path("reddit")}), 1);
   EXPECT_THAT(err_, HasSubstr("\nmillrace import reddit: the input is damaged: "
-                              "get or make that file again, then import again; "
-                              "nothing was written\n"));
+                              "download or re-create that file, then import "
+                              "again; nothing was written\n"));
   EXPECT_EQ(Import("npy", {"--edges", Path("absent.npy")}), 1);
   EXPECT_THAT(err_, Not(HasSubstr("nothing was written")));
 }

@@ -42,7 +42,7 @@ TEST_F(LineageCommandTest, PrintsAttemptsAndEpochs) {
             "attempt 1: from 0:1, 1 lines, 0 void\n"
             "epoch 0: 2 batches, 3 seeds\n"
             "1 torn lines, left out\n"
-            "each seed once an epoch\n");
+            "each seed once per epoch\n");
   ASSERT_EQ(Run({"lineage", log, "--valid", "--seeds", "3"}), 0) << err_;
   EXPECT_EQ(out_, std::string(kFirst) + "\n" + kAgain + "\n");
 }
@@ -58,8 +58,9 @@ TEST_F(LineageCommandTest, FaultsFail) {
   const std::string twice = Log(std::string(kSecond) + "\n" + kSecond + "\n");
   EXPECT_EQ(Run({"lineage", twice, "--valid"}), 1);
   EXPECT_EQ(out_, std::string(kSecond) + "\n" + kSecond + "\n");
-  EXPECT_THAT(err_, HasSubstr("fault: batch 0:1 is there twice"));
-  EXPECT_THAT(err_, HasSubstr("3 faults, the first: batch 0:1 is there twice"));
+  EXPECT_THAT(err_,
+              HasSubstr("fault: batch 0:1 occurs twice, in attempts 0 and 0"));
+  EXPECT_THAT(err_, HasSubstr("3 faults, the first: batch 0:1 occurs twice"));
 }
 
 using HelpCommandTest = CommandTest;

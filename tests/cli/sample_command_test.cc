@@ -88,23 +88,24 @@ TEST_F(SampleCommandTest, SeedsComeFromSplitsOrFiles) {
 TEST_F(SampleCommandTest, SeedFlagsBelongTogether) {
   store_ = Stored(SmallGraph());
   EXPECT_THAT(Refused({"--fanouts", "1", "--seed-dst-ids", "1"}),
-              HasSubstr("millrace sample: --seed-dst-ids belongs to --seed-ids"
-                        "\nmillrace sample: give those too, or leave it out"));
+              HasSubstr("millrace sample: --seed-dst-ids needs --seed-ids\n"
+                        "millrace sample: give both, or leave --seed-dst-ids "
+                        "out"));
   EXPECT_THAT(Refused({"--fanouts", "1", "--seed-times", "1"}),
-              HasSubstr(": --seed-times belongs to --seed-ids"));
+              HasSubstr(": --seed-times needs --seed-ids"));
   const std::string seeds = Npy("seeds", std::vector<int64_t>{5});
   EXPECT_THAT(
       Refused({"--fanouts", "1", "--seed-ids", "1", "--seeds-file", seeds}),
       HasSubstr("--seed-ids and --seeds-file cannot be used together\n"));
   EXPECT_THAT(
       Refused({"--fanouts", "1", "--seed-ids", "1,2", "--seed-dst-ids", "1,2"}),
-      HasSubstr("--seed-dst-ids has 2 ids, --seed-ids 2\n"));
+      HasSubstr("--seed-dst-ids has 2 ids, but --seed-ids has 2\n"));
   EXPECT_THAT(
       Refused({"--fanouts", "1", "--seed-ids", "1,2", "--seed-times", "1"}),
       HasSubstr("--seed-times has 1 times for 2 seeds\n"));
   EXPECT_THAT(Refused({"--fanouts", "1", "--seeds", "edge", "--seed-ids", "1,2",
                        "--seed-dst-ids", "1"}),
-              HasSubstr("--seed-dst-ids has 1 ids, --seed-ids 2\n"));
+              HasSubstr("--seed-dst-ids has 1 ids, but --seed-ids has 2\n"));
   EXPECT_THAT(Refused({"--fanouts", "1", "--seed-ids", "1, ,2"}),
               HasSubstr("an empty field is not a number"));
   EXPECT_THAT(Refused({"--seed-ids", "1"}), HasSubstr("--fanouts is needed"));

@@ -166,10 +166,10 @@ TEST_F(StoreCommandsTest, InspectOfNothingIsBalanced) {
             OrderedJson::parse(R"({"edges": 0, "fraction": 0.0})"));
 }
 
-TEST_F(StoreCommandsTest, VerifyTellsSoundFromDamagedStores) {
+TEST_F(StoreCommandsTest, VerifyTellsIntactFromDamagedStores) {
   const std::string store = Stored(SmallGraph());
   ASSERT_EQ(Run({"verify", store}), 0) << err_;
-  EXPECT_EQ(out_, store + " is sound\n");
+  EXPECT_EQ(out_, store + " is intact\n");
   EXPECT_EQ(Run({"verify", Path("nothing")}), 1);
   EXPECT_EQ(out_, "");
   EXPECT_THAT(err_, HasSubstr(Path("nothing")));

@@ -94,8 +94,7 @@ TEST(OpenSourceTest, OneOfStoreAndServersMustBeGiven) {
     const absl::Status status = OpenSource(options).status();
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
     EXPECT_EQ(status.message(),
-              "store is needed: either that or the servers say where batches "
-              "come from");
+              "store is needed: give a store or servers to take batches from");
   }
 }
 

@@ -230,9 +230,9 @@ TEST_F(AddSplitTest, OutOfRangeEndpointsAreViolations) {
       EXPECT_TRUE(absl::IsDataLoss(status)) << status;
       EXPECT_THAT(std::string(status.message()),
                   HasSubstr(file.string() + "[11]: "));
-      EXPECT_THAT(
-          std::string(status.message()),
-          HasSubstr(id == 8 ? "not below the 8 nodes" : "has original id"));
+      EXPECT_THAT(std::string(status.message()),
+                  HasSubstr(id == 8 ? "out of range: there are 8 nodes"
+                                    : "has original id"));
     }
     std::ofstream(file) << good;
   }

@@ -148,8 +148,8 @@ TEST(GraphShapeTest, GraphsOfSeveralTypesAreUnimplemented) {
   schema.relations.push_back({.src = 0, .name = "of", .dst = 2});
   const absl::Status status = GraphShape::OfGraphs(schema, 2).status();
   EXPECT_EQ(status, absl::UnimplementedError(
-                        "graphs of type graph have nodes of several relations; "
-                        "training takes those of one node type\nimport the "
+                        "graphs of type graph have nodes in several relations, "
+                        "but training supports only one node type\nimport the "
                         "nodes as one type"));
 }
 

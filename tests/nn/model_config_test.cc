@@ -98,11 +98,14 @@ TEST(ModelConfigTest, DropoutIsBelowOne) {
   config.dropout = 0.999999;
   EXPECT_TRUE(Validated(config).ok());
   config.dropout = 1;
-  EXPECT_EQ(Refusal(config), "dropout 1 is out of range: from 0 to below 1");
+  EXPECT_EQ(Refusal(config),
+            "dropout 1 is out of range: at least 0 and below 1");
   config.dropout = -0.1;
-  EXPECT_EQ(Refusal(config), "dropout -0.1 is out of range: from 0 to below 1");
+  EXPECT_EQ(Refusal(config),
+            "dropout -0.1 is out of range: at least 0 and below 1");
   config.dropout = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_EQ(Refusal(config), "dropout nan is out of range: from 0 to below 1");
+  EXPECT_EQ(Refusal(config),
+            "dropout nan is out of range: at least 0 and below 1");
 }
 
 TEST(ModelConfigTest, FeaturesAndClassesAreNeeded) {

@@ -150,14 +150,14 @@ TEST(ScriptForwardTest, RowsAreFoundByTheirType) {
   EXPECT_THAT(refused(int64_t{3}, 1),
               HasSubstr("the result is a Int, not a Tensor or Dict[str, "
                         "Tensor]"));
-  EXPECT_THAT(refused(rows, 0), HasSubstr("rows of two node types are wanted"));
+  EXPECT_THAT(refused(rows, 0), HasSubstr("rows of two node types are needed"));
   // One matrix is enough for both ends of edges between nodes of one type.
   shape.source_type = 1;
   EXPECT_EQ(refused(rows, 1), "");
   shape.source_type = 0;
   EXPECT_THAT(refused(rows, 1),
               HasSubstr("the result is one Tensor, but rows of two node types "
-                        "are wanted"));
+                        "are needed"));
   shape = GraphShape::Homogeneous(2);
   EXPECT_THAT(refused(dict, 0), HasSubstr("GenericDict, not a Tensor"));
 }

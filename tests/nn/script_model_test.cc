@@ -344,7 +344,7 @@ TEST(ScriptModelTest, RefusesResultsThatAreNotRows) {
                      "\n");
   };
   EXPECT_THAT(Refusal(returning("(self.w * x)[:, 0]")),
-              HasSubstr("the result is [2] Float, but a row"));
+              HasSubstr("the result is [2] Float, but must have a row"));
   EXPECT_THAT(Refusal(returning("(self.w * x)[:1]")), HasSubstr("[1, 2]"));
   EXPECT_THAT(Refusal(returning("torch.cat([self.w * x, x])")),
               HasSubstr("[4, 2]"));
@@ -379,7 +379,7 @@ def forward(self, x, edge_index):
     return self.w * x + self.v * x
 )"});
   EXPECT_THAT(refusal, HasSubstr("parameters v and w of "));
-  EXPECT_THAT(refusal, HasSubstr(" are two, but share their memory\n"));
+  EXPECT_THAT(refusal, HasSubstr(" are distinct but share memory\n"));
 }
 
 TEST(ScriptModelTest, NamesTheTypeOfAParameter) {
@@ -387,7 +387,7 @@ TEST(ScriptModelTest, NamesTheTypeOfAParameter) {
 def forward(self, x, edge_index):
     return self.w * x
 )"}),
-              HasSubstr(" is Double, but training is in Float\nscript "
+              HasSubstr(" is Double, but training uses Float\nscript "
                         "model.float()"));
 }
 

@@ -252,15 +252,16 @@ TEST(RunPlanTest, NamesWhatLinksLack) {
   options = TwoPairsRun();
   options.job.negatives = {};
   options.task.negatives = NegativeMode::kNone;
-  EXPECT_EQ(message(options),
-            "task link: also needs pairs that are not edges, but there are "
-            "neither negatives to draw nor negatives or labels in the seeds "
-            "listed");
+  EXPECT_EQ(
+      message(options),
+      "task link: also needs pairs that are not edges, but none are to be "
+      "drawn, and the listed seeds have neither negatives nor labels");
   options.seeds.reset();
   options.job.split = "bare";
-  EXPECT_EQ(message(options),
-            "task link: also needs pairs that are not edges, but there are "
-            "neither negatives to draw nor negatives or labels in split bare");
+  EXPECT_EQ(
+      message(options),
+      "task link: also needs pairs that are not edges, but none are to be "
+      "drawn, and split bare has neither negatives nor labels");
   options.job.split = "absent";
   EXPECT_TRUE(absl::IsNotFound(PlanOf(graph, options).status()));
 }

@@ -445,7 +445,7 @@ TEST_P(BatchAssemblerTest, RefusesImpossibleCounts) {
     EXPECT_THAT(
         BatchAssembler::Create(Asked(0), layout).status().message(),
         HasSubstr(kind == ArrayKind::kNodeId ? "more nodes than there are"
-                                             : "another number of seeds"));
+                                             : "the wrong number of seeds"));
   }
 }
 

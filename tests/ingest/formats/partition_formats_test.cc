@@ -306,7 +306,7 @@ TEST_F(PartitionFormatsTest, RefusesRowsThatWereAppendedTwice) {
   }
   const auto store = Import(&OpenGltPartitions, input);
   EXPECT_THAT(std::string(store.status().message()),
-              HasSubstr("rows for 40 nodes; a program that ran twice"));
+              HasSubstr("rows for 40 nodes; a program that was run twice"));
 }
 
 // The number of rows is right, but one id occurs twice and another one is

@@ -27,7 +27,8 @@ TEST(ConnectionCallsTest, LimitsCallsOfAConnection) {
   const Place first = Enter(calls, "a"), second = Enter(calls, "a");
   const absl::Status refused = calls.Enter("a").status();
   EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("has 2 calls"));
+  EXPECT_THAT(std::string(refused.message()),
+              HasSubstr("has 2 unfinished calls, the limit"));
   // An innocent client may try again.
   EXPECT_TRUE(IsRetryable(refused));
   const Place other = Enter(calls, "b");

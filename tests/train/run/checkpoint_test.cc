@@ -238,13 +238,13 @@ TEST(ForeignCheckpointTest, NamesAnotherFormatOrVersion) {
   Dict fields = Fields();
   fields.insert_or_assign("format", "another");
   EXPECT_THAT(Unread(fields),
-              HasSubstr("its format is \"another\", version 1, but \"millrace "
-                        "checkpoint\", version 1 is read"));
+              HasSubstr("its format is \"another\", version 1; only "
+                        "\"millrace checkpoint\", version 1 is supported"));
   for (const int64_t version : {0, 2}) {
     fields = Fields();
     fields.insert_or_assign("version", version);
     EXPECT_THAT(Unread(fields),
-                HasSubstr(absl::StrCat("version ", version, ", but")));
+                HasSubstr(absl::StrCat("version ", version, "; only")));
   }
 }
 
@@ -263,9 +263,10 @@ TEST(ForeignCheckpointTest, CountersHaveLimits) {
     EXPECT_EQ(read->counters.at("step"), count);
   }
   for (const int64_t count : {int64_t{-1}, kMost + 1}) {
-    EXPECT_THAT(Unread(with(count)),
-                HasSubstr(absl::StrCat("counter \"step\" is ", count,
-                                       ", not from 0 to ", kMost)));
+    EXPECT_THAT(
+        Unread(with(count)),
+        HasSubstr(absl::StrCat("counter \"step\" is ", count,
+                               ", which is not in the range 0 to ", kMost)));
   }
   EXPECT_THAT(Unread(with("many")), HasSubstr("\"counters\" has "));
 }
