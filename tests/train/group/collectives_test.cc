@@ -264,11 +264,11 @@ TEST(CollectivesTest, TellsTheOthersWhyItDidNotJoin) {
       Collectives::Connect({1, 3, "127.0.0.1", port}, options).status();
   other.join();
   EXPECT_EQ(one.code(), absl::StatusCode::kDeadlineExceeded) << one;
-  EXPECT_EQ(one.message().find("rank 2 of 3 did not come within 500ms"), 0u)
+  EXPECT_EQ(one.message().find("rank 2 of 3 did not join within 500ms"), 0u)
       << one;
   EXPECT_EQ(zero.code(), absl::StatusCode::kUnavailable) << zero;
   EXPECT_EQ(zero.message().find(
-                "rank 1 failed: rank 2 of 3 did not come within 500ms"),
+                "rank 1 failed: rank 2 of 3 did not join within 500ms"),
             0u)
       << zero;
 }
