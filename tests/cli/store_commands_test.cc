@@ -240,7 +240,7 @@ TEST_F(StoreCommandsTest, ColumnsOfASplitBelongToPairs) {
       args.insert(args.end(), way.begin(), way.end());
       EXPECT_EQ(Run(args), 2);
       EXPECT_THAT(err_, HasSubstr(std::string("millrace split: ") + option +
-                                  " belongs to --pairs\n"));
+                                  " needs --pairs\n"));
     }
   }
   EXPECT_EQ(Run({"split", store, "--name", "few"}), 2);
@@ -353,7 +353,7 @@ TEST_F(PartitionCommandTest, JobsArePresampled) {
   EXPECT_THAT(Store::Open(Path("a")).value()->manifest().partitioning.hot,
               StartsWith("presample"));
   EXPECT_EQ(Run(Partition("b", {"--hot-job", "--fanouts 2"})), 2);
-  EXPECT_THAT(err_, HasSubstr("--hot-job is for --hot presample\n"));
+  EXPECT_THAT(err_, HasSubstr("--hot-job needs --hot presample\n"));
   const auto refused = [&](const std::string& job) {
     EXPECT_EQ(Run(Partition("c", {"--hot", "presample", "--hot-job", job})), 2);
     return err_;
