@@ -57,8 +57,8 @@ TEST_F(SampleCommandTest, EdgesPointAgainstTheListsOfOutEdges) {
   const OrderedJson batch =
       Sampled({"--fanouts", "-1", "--seed-ids", "6", "--direction", "out"});
   EXPECT_EQ(batch["nodes"]["node"], OrderedJson({6, 5}));
-  EXPECT_EQ(batch["edges"]["node__to__node"]["src"], OrderedJson({0}));
-  EXPECT_EQ(batch["edges"]["node__to__node"]["dst"], OrderedJson({1}));
+  EXPECT_EQ(batch["edges"]["node__to__node"]["src"], OrderedJson::array({0}));
+  EXPECT_EQ(batch["edges"]["node__to__node"]["dst"], OrderedJson::array({1}));
 }
 
 TEST_F(SampleCommandTest, FeaturesAndLabelsComeIfAskedFor) {
