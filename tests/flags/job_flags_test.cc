@@ -371,10 +371,10 @@ class SourceFlagsTest : public JobFlagsTest {
 TEST_F(SourceFlagsTest, OneSourceIsNeeded) {
   const TestStore store(SmallGraph());
   EXPECT_TRUE(Opened({"--store", store.path()}).ok());
-  EXPECT_THROW(Opened({}), CLI::RequiredError);
-  EXPECT_THROW(Opened({"--store", store.path(), "--servers", "a:1"}),
+  EXPECT_THROW((void)Opened({}), CLI::RequiredError);
+  EXPECT_THROW((void)Opened({"--store", store.path(), "--servers", "a:1"}),
                CLI::RequiredError);
-  EXPECT_THROW(Opened({"--servers", "nowhere"}), CLI::ValidationError);
+  EXPECT_THROW((void)Opened({"--servers", "nowhere"}), CLI::ValidationError);
 }
 
 TEST_F(SourceFlagsTest, ValuesHaveLimits) {
@@ -384,10 +384,10 @@ TEST_F(SourceFlagsTest, ValuesHaveLimits) {
     return Opened(std::move(args));
   };
   EXPECT_TRUE(opened({"--threads", "1024", "--partition-wait", "0"}).ok());
-  EXPECT_THROW(opened({"--threads", "1025"}), CLI::ValidationError);
-  EXPECT_THROW(opened({"--threads", "-1"}), CLI::ValidationError);
-  EXPECT_THROW(opened({"--cache-ratio", "1.1"}), CLI::ValidationError);
-  EXPECT_THROW(opened({"--cache-ratio", "-0.1"}), CLI::ValidationError);
+  EXPECT_THROW((void)opened({"--threads", "1025"}), CLI::ValidationError);
+  EXPECT_THROW((void)opened({"--threads", "-1"}), CLI::ValidationError);
+  EXPECT_THROW((void)opened({"--cache-ratio", "1.1"}), CLI::ValidationError);
+  EXPECT_THROW((void)opened({"--cache-ratio", "-0.1"}), CLI::ValidationError);
   for (const char* wait : {"-1s", "soon"}) {
     EXPECT_EQ(opened({"--partition-wait", wait}),
               UsageError("--partition-wait \"" + std::string(wait) +
