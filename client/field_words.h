@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How users call fields: the words of options, which messages
-// (client/flags) and the identity of a training run (client/train/run) have
-// too.
+// The words by which users know fields: the names of options, which messages
+// (client/flags) and the identity of a training run (client/train/run) use too.
 #pragma once
 
 #include <string>
@@ -9,11 +8,11 @@
 
 namespace millrace {
 
-// The word of a field, such as "batch-size" of "batch_size". Checkpoints have
-// the words of the trainer's fields in them, which may not change as long as
-// these are read.
+// Returns the word for a field, such as "batch-size" for "batch_size".
+// Checkpoints contain the words for the trainer's fields, so these must not
+// change as long as old checkpoints are read.
 std::string WordOfField(std::string_view field);
-// The field with this word.
+// Returns the field that a word is for.
 std::string FieldOfWord(std::string_view word);
 
 }  // namespace millrace

@@ -27,8 +27,8 @@ int64_t ListLengths::Of(uint64_t id) const {
   if (row + 1 >= indptr_.size()) return 0;
   const int64_t begin = indptr_[row];
   const int64_t end = indptr_[row + 1];
-  const bool sound = 0 <= begin && begin <= end && end <= entries_;
-  return sound ? end - begin : 0;
+  const bool intact = 0 <= begin && begin <= end && end <= entries_;
+  return intact ? end - begin : 0;
 }
 
 size_t NodesAtOnce(const ListLengths& lengths, std::span<const uint64_t> ids,

@@ -10,7 +10,7 @@
 
 namespace millrace {
 
-// What a rank tells the others about itself periodically.
+// What each rank periodically reports about itself to the others.
 struct RankState {
   int64_t beats = 0;      // grows by one each time
   bool finished = false;  // it is done, and this is its last message
