@@ -105,7 +105,7 @@ void Merge(const std::vector<uint32_t>& owners, Groups& groups, size_t f,
 
 // The same as CallScope::CheckNotCancelled(), but errors name the hop.
 absl::Status CheckHopNotCancelled(const HopContext& hop) {
-  const absl::Status status = hop.scope.CheckNotCancelled();
+  absl::Status status = hop.scope.CheckNotCancelled();
   if (status.ok()) return status;
   return absl::Status(status.code(), StrCat(std::string(status.message()),
                                             " in hop ", hop.draw.hop));

@@ -65,7 +65,7 @@ absl::Status CheckSplits(ServedStore& store, const v1::ExpandRequest& request) {
   MILLRACE_RETURN_IF_ERROR(store.CheckSplits(
       UsedSplitsFromProto(request.splits()), request.within()));
   const Store& seen = *store;
-  const absl::Status within = CheckWithin(seen.manifest(), request.within());
+  absl::Status within = CheckWithin(seen.manifest(), request.within());
   // The caller may know a split that was added after this server opened the
   // store; adding a split keeps the fingerprint.
   if (!within.ok() && store.LookForSplits(seen)) {
