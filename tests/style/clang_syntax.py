@@ -71,7 +71,8 @@ def complaints_about(path, entry):
     """Returns Clang's complaints about one file, '' for none. The flags are
     those of `entry`, a command of compile_commands.json."""
     result = subprocess.run(
-        ['clang++-14', '-fsyntax-only', '-Wthread-safety', '-Werror',
+        ['clang++-14', '-fsyntax-only', '-fdelayed-template-parsing',
+         '-Wthread-safety', '-Werror',
          '-Wno-pragma-once-outside-header', '-x', 'c++',
          *preprocessor_flags(entry['command']), str(ROOT / path)],
         cwd=entry['directory'], capture_output=True, text=True, check=False)
