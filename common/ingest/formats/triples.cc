@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/ingest/formats/triples.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <limits>
@@ -104,6 +105,7 @@ absl::StatusOr<Path> TriplesFolder::SplitFolder() const {
   for (const auto& entry : std::filesystem::directory_iterator(all, error)) {
     if (entry.is_directory(error)) names.push_back(entry.path().filename());
   }
+  std::sort(names.begin(), names.end());
   if (input_.split.empty() && names.size() == 1) return all / names[0];
   if (!input_.split.empty() && IsDirectory(all / input_.split)) {
     return all / input_.split;

@@ -256,13 +256,54 @@ TEST_F(TriplesTest, TakesTheNamedSplit) {
   std::filesystem::rename(directory_ / "in/split/standard",
                           directory_ / "in/split/mine");
   std::filesystem::create_directories(directory_ / "in/split/other");
-  ExpectRefusal("split is needed");
+  ExpectRefusal("split is needed: ");
+  ExpectRefusal("in/split has mine, other");
   input_.split = "third";
-  ExpectRefusal("split third: there is no such split");
+  ExpectRefusal("split third: there is no such split; ");
+  ExpectRefusal("in/split has mine, other");
   input_.split = "mine";
   const auto store = Import();
   ASSERT_TRUE(store.ok()) << store.status();
   ExpectSplits(**store);
+}
+
+TEST_F(TriplesTest, SaysWhereItLooksForSplits) {
+  std::filesystem::create_directories(directory_ / "in/split");
+  ExpectRefusal("in/split has no folders");
+  std::filesystem::remove(directory_ / "in/split");
+  ExpectRefusal(
+      "in/train.txt: no such file (nor .tsv, .csv or .gz), and no folder "
+      "split/ beside it");
+  WriteNamed();
+  input_.split = "mine";
+  ExpectRefusal("split mine: ");
+  ExpectRefusal("in has no folder split/");
+}
+
+TEST_F(TriplesTest, LimitsTheNumberOfRelations) {
+  struct Case {
+    const char* declared;
+    bool reciprocal;
+    const char* what;  // null: it is accepted
+  };
+  for (const Case& c :
+       {Case{"2147483647", false, nullptr},
+        Case{"2147483648", false,
+             "2147483648 relations; edge types have 32 bits"},
+        Case{"1073741823", true, nullptr},
+        Case{"1073741824", true,
+             "2147483648 relations; edge types have 32 bits"}}) {
+    SCOPED_TRACE(c.declared);
+    WriteNumbered();
+    Write("raw/num-relation-list.csv", std::string(c.declared) + "\n");
+    input_.reciprocal = c.reciprocal;
+    if (c.what != nullptr) {
+      ExpectRefusal(c.what);
+      continue;
+    }
+    const auto graph = OpenTriples(input_);
+    EXPECT_TRUE(graph.ok()) << graph.status();
+  }
 }
 
 TEST_F(TriplesTest, NamesTheLineOfBadNumbers) {
@@ -286,6 +327,9 @@ TEST_F(TriplesTest, NamesTheLineOfBadNumbers) {
   WriteNumbered();
   Write("raw/num-relation-list.csv", "4\n5\n");
   ExpectRefusal("num-relation-list.csv: expected one line with a count");
+  Write("raw/num-relation-list.csv", "4\n");
+  Write("raw/num-node-list.csv.gz", "-1\n");
+  ExpectRefusal("num-node-list.csv.gz: expected one line with a count");
 }
 
 TEST_F(TriplesTest, NamesTheLineOfBadNames) {
