@@ -160,6 +160,45 @@ def pyg_heterogeneous(root, name):
     companions(root, name, COUNTS["b"])
 
 
+def pyg_integers(root, name):
+    """Integer features, for which to_homogeneous() fills in -1, and the times
+    of some nodes and edges, without ids of their own."""
+    folder = root / f"{name}-partitions"
+    folder.mkdir(parents=True)
+    (folder / "META.json").write_text(json.dumps({
+        "num_parts": PARTS, "node_types": list(COUNTS),
+        "edge_types": [list(relation) for relation in RELATIONS],
+        "is_hetero": True}))
+    x = {kind: torch.stack([torch.arange(count) % 7, -torch.arange(count)], 1)
+         for kind, count in COUNTS.items()}
+    x["c"] = torch.full((COUNTS["c"], 2), -1)
+    for kind, count in COUNTS.items():
+        save(owners(count), folder / "node_map" / f"{kind}.pt")
+    nodes, graph, edges = ([{} for _ in range(PARTS)] for _ in range(3))
+    for part in range(PARTS):
+        for kind, count in COUNTS.items():
+            ids = torch.nonzero(owners(count) == part).flatten()
+            nodes[part][kind] = {"id": ids, "feats": {"x": x[kind][ids]}}
+        nodes[part]["b"]["time"] = torch.arange(COUNTS["b"]) * 2
+    offset = 0
+    for relation, count in RELATIONS.items():
+        src, dst = endpoints(count, COUNTS[relation[0]], COUNTS[relation[2]])
+        edge_map = torch.arange(count) % 2  # part 2 has no edges
+        save(edge_map, folder / "edge_map" / ("__".join(relation) + ".pt"))
+        for part in range(2):
+            ids = torch.nonzero(edge_map == part).flatten()
+            graph[part][relation] = {"edge_id": ids + offset, "row": src[ids],
+                                     "col": dst[ids]}
+            if relation[1] == "by":
+                edges[part][relation] = {"edge_time": ids * 3 + 1000}
+        offset += count
+    for part in range(PARTS):
+        where = folder / f"part_{part}"
+        save(graph[part], where / "graph.pt")
+        save(nodes[part], where / "node_feats.pt")
+        save(edges[part], where / "edge_feats.pt")
+
+
 def pickled(tensor, path, rows=7):
     """Appends pickled chunks, as GLT does."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -227,7 +266,7 @@ def partition_book(tensor):
     return tensor.as_subclass(book)
 
 
-def glt_heterogeneous(root, name):
+def glt_heterogeneous(root, name, cached=False):
     folder = root / f"{name}-partitions"
     glt_meta(folder, list(COUNTS), list(RELATIONS))
     for node_type, count in COUNTS.items():
@@ -246,10 +285,15 @@ def glt_heterogeneous(root, name):
         book = owners(COUNTS[relation[0]])[src]
         key = "__".join(relation)
         save(book, folder / "edge_pb" / f"{key}.pt")
+        if cached:
+            ids = torch.argsort(book, stable=True)
+            save(src[ids], folder / "graph" / key / "rows.pt")
+            save(dst[ids], folder / "graph" / key / "cols.pt")
         for part in range(PARTS):
             ids = torch.nonzero(book == part).flatten()
             where = folder / f"part{part}"
-            glt_topology(where / "graph" / key, src, dst, ids)
+            if not cached:
+                glt_topology(where / "graph" / key, src, dst, ids)
             if relation[1] == "by":
                 glt_features(where / "edge_feat" / key, ids,
                              edge_features(count))
@@ -282,12 +326,14 @@ def main():
     pyg_homogeneous(root / "pyg", "rich", True)
     pyg_homogeneous(root / "pyg", "plain", False)
     pyg_heterogeneous(root / "pyg", "hetero")
+    pyg_integers(root / "pyg", "integers")
     pyg_homogeneous(root / "pyg", "links", False)
     link_splits(root / "pyg", "links")
     glt_homogeneous(root / "glt", "plain")
     glt_homogeneous(root / "glt", "cached", cached=True)
     glt_homogeneous(root / "glt", "legacy", legacy=True)
     glt_heterogeneous(root / "glt", "hetero")
+    glt_heterogeneous(root / "glt", "cachedhetero", cached=True)
     bad_files(root / "bad")
 
 

@@ -4,13 +4,16 @@
 #include <gmock/gmock.h>
 #include <zlib.h>
 
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <vector>
 
 #include "common/base/strings.h"
+#include "common/file/npy.h"
 #include "common/graph/store.h"
 #include "common/ingest/importer.h"
 #include "common/table/line_reader.h"
@@ -141,6 +144,188 @@ TEST_F(OgbTest, ReadsHeterogeneousFolder) {
   EXPECT_EQ(store->manifest().splits[0].type, 0);
 }
 
+// Columns that may be absent, under either of their names.
+TEST_F(OgbTest, ReadsOptionalColumns) {
+  const std::vector<std::array<const char*, 3>> names = {
+      {"edge_weight", "edge_time", "edge_reltype"},
+      {"edge-weight", "edge_year", "edge_type"}};
+  for (const auto& [weight, time, type] : names) {
+    SCOPED_TRACE(weight);
+    std::filesystem::remove_all(directory_);
+    Homogeneous();
+    Write(StrCat("raw/", weight, ".csv.gz"), "0.5\n2\n");
+    Write(StrCat("raw/", time, ".csv"), "30\n40\n");
+    Write(StrCat("raw/", type, ".csv"), "5\n6\n");
+    const bool first = std::string(time) == "edge_time";
+    Write(first ? "raw/edge-feat.csv" : "raw/edge_feat.csv", "7,8\n9,10\n");
+    Write(first ? "raw/node_time.csv" : "raw/node_year.csv", "1\n2\n3\n");
+    const auto manifest = Import();
+    ASSERT_TRUE(manifest.ok()) << manifest.status();
+    const auto store = Store::Open(directory_ / "out").value();
+    const Partition& part = *store->partition(0);
+    EXPECT_THAT(part.nodes[0].time.As<int64_t>(), ElementsAreArray({1, 2, 3}));
+    const EdgeColumns& edges = part.edges[0];
+    EXPECT_THAT(edges.in.weight.As<float>(), ElementsAreArray({0.5f, 2.f}));
+    EXPECT_THAT(edges.in.time.As<int64_t>(), ElementsAreArray({30, 40}));
+    EXPECT_THAT(edges.in.type.As<int32_t>(), ElementsAreArray({5, 6}));
+    EXPECT_THAT(edges.feature.As<float>(), ElementsAreArray({7, 8, 9, 10}));
+  }
+}
+
+TEST_F(OgbTest, TakesThePreferredOfTwoNames) {
+  Write("raw/edge_time.csv", "30\n40\n");
+  Write("raw/edge_year.csv", "31\n41\n");
+  Write("raw/edge_reltype.csv", "5\n6\n");
+  Write("raw/edge_type.csv", "7\n8\n");
+  ASSERT_TRUE(Import().ok());
+  const auto store = Store::Open(directory_ / "out").value();
+  const NeighborLists& in = store->partition(0)->edges[0].in;
+  EXPECT_THAT(in.time.As<int64_t>(), ElementsAreArray({30, 40}));
+  EXPECT_THAT(in.type.As<int32_t>(), ElementsAreArray({5, 6}));
+}
+
+// All files but the edges and the counts may be absent.
+TEST_F(OgbTest, ReadsAGraphWithoutColumns) {
+  std::filesystem::remove_all(directory_ / "in");
+  Write("raw/num-node-list.csv", "3\n");
+  Write("raw/edge.csv", "0,1\n2,1\n");
+  const auto manifest = Import();
+  ASSERT_TRUE(manifest.ok()) << manifest.status();
+  EXPECT_FALSE(manifest->schema.node_types[0].feature.present());
+  EXPECT_FALSE(manifest->schema.node_types[0].label.present());
+  EXPECT_FALSE(manifest->schema.node_types[0].has_time);
+  EXPECT_FALSE(manifest->schema.relations[0].has_weight);
+  EXPECT_FALSE(manifest->schema.relations[0].has_type);
+  EXPECT_TRUE(manifest->splits.empty());
+  const auto refused = Import({directory_ / "in", "time", {}});
+  EXPECT_THAT(std::string(refused.status().message()),
+              HasSubstr("in/split/time: no such split; there are none"));
+}
+
+TEST_F(OgbTest, TakesFeaturesFromOtherFiles) {
+  const std::string file = directory_ / "in/own.npy";
+  ASSERT_TRUE(
+      WriteNpy(file, Array::Adopt(std::vector<float>{0.25, 0.5, 0.75})).ok());
+  for (const char* type : {"", "node"}) {
+    SCOPED_TRACE(type);
+    Write("raw/node-feat.csv.gz", "not a number\n");  // is not read
+    const auto manifest = Import({directory_ / "in", "", {{type, file}}});
+    ASSERT_TRUE(manifest.ok()) << manifest.status();
+    const auto store = Store::Open(directory_ / "out").value();
+    EXPECT_THAT(store->partition(0)->nodes[0].feature.As<float>(),
+                ElementsAreArray({0.25f, 0.5f, 0.75f}));
+    std::filesystem::remove_all(directory_ / "out");
+  }
+  const auto refusal = [&](const char* type) {
+    const OgbInput input{directory_ / "in", "", {{type, file}}};
+    return std::string(Import(input).status().message());
+  };
+  EXPECT_EQ(refusal("b"), StrCat("features b=", file,
+                                 ": give TYPE=FILE with a node type of this "
+                                 "graph: node"));
+  Heterogeneous();
+  ASSERT_TRUE(WriteNpy(file, Array::Adopt(std::vector<float>{1, 2})).ok());
+  EXPECT_EQ(refusal(""), StrCat("features ", file,
+                                ": give TYPE=FILE with a node type of this "
+                                "graph: b, a, c"));
+  std::filesystem::remove_all(directory_ / "in/raw/node-feat/a");
+  const auto manifest = Import({directory_ / "in", "", {{"a", file}}});
+  ASSERT_TRUE(manifest.ok()) << manifest.status();
+  const auto store = Store::Open(directory_ / "out").value();
+  EXPECT_THAT(store->partition(0)->nodes[1].feature.As<float>(),
+              ElementsAreArray({1.f, 2.f}));
+}
+
+TEST_F(OgbTest, LeavesOutTheSplitsIfTheImportMakesThem) {
+  ImportOptions options;
+  options.split_fractions = {0.5, 0.25, 0.25};
+  const auto graph = OpenOgb({directory_ / "in", "", {}}, options);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_TRUE(graph->splits.empty());
+}
+
+TEST_F(OgbTest, FindsColumnsOfTypesWithoutFlags) {
+  Heterogeneous();
+  for (const char* flags : {"raw/nodetype-has-feat", "raw/nodetype-has-label",
+                            "split/only/nodetype-has-split"}) {
+    std::filesystem::remove(directory_ / "in" / StrCat(flags, ".csv.gz"));
+  }
+  const auto manifest = Import();
+  ASSERT_TRUE(manifest.ok()) << manifest.status();
+  const std::vector<NodeType>& types = manifest->schema.node_types;
+  EXPECT_TRUE(types[1].feature.present());
+  EXPECT_FALSE(types[0].feature.present());
+  EXPECT_TRUE(types[0].label.present());
+  EXPECT_FALSE(types[1].label.present());
+  ASSERT_EQ(manifest->splits.size(), 3u);
+  EXPECT_EQ(manifest->splits[0].type, 0);
+}
+
+TEST_F(OgbTest, FlagsSayWhichTypesHaveColumns) {
+  Heterogeneous();
+  Write("raw/nodetype-has-feat.csv.gz", "c,b\nFalse,False\n");
+  Write("raw/nodetype-has-label.csv.gz", "c,a,b\nFalse,False,False\n");
+  Write("split/only/nodetype-has-split.csv.gz", "a,b\nFalse,False\n");
+  const auto manifest = Import();
+  ASSERT_TRUE(manifest.ok()) << manifest.status();
+  for (const NodeType& type : manifest->schema.node_types) {
+    EXPECT_FALSE(type.feature.present());
+    EXPECT_FALSE(type.label.present());
+  }
+  EXPECT_TRUE(manifest->splits.empty());
+}
+
+TEST_F(OgbTest, NamesWhatIsWrongInAFolderOfTypes) {
+  struct Case {
+    const char *file, *text, *what;  // without a text, the file is removed
+  };
+  for (const Case& c :
+       {Case{"raw/triplet-type-list.csv.gz", "b,r,a\na,s\n",
+             "triplet-type-list.csv.gz: line 2: 2 fields; expected source, "
+             "relation and destination"},
+        Case{"raw/triplet-type-list.csv.gz", "b,r,a\na,q,b\n",
+             "raw/relations/a___q___b: no such folder, but "},
+        Case{"raw/triplet-type-list.csv.gz", "b,r,a\na,q,b\n",
+             "triplet-type-list.csv.gz line 2 names this relation"},
+        Case{"raw/num-node-dict.csv.gz", "c,a,b\n1,2\n",
+             "num-node-dict.csv.gz: expected a line of node types and a line "
+             "with as many values; found 2 lines"},
+        Case{"raw/num-node-dict.csv.gz", "c,a,b\n1,2,3\n4,5,6\n",
+             "as many values; found 3 lines"},
+        Case{"raw/num-node-dict.csv.gz", "c,b\n1,3\n",
+             "num-node-dict.csv.gz: node type a of a relation is not listed"},
+        Case{"raw/num-node-dict.csv.gz", "c,a,b\n1,x,3\n",
+             "num-node-dict.csv.gz: line 2: \"x\" is not a count"},
+        Case{"raw/num-node-dict.csv.gz", "c,a,b\n1,2,-3\n",
+             "num-node-dict.csv.gz: line 2: \"-3\" is not a count"},
+        Case{"raw/num-node-dict.csv.gz", nullptr,
+             "num-node-dict.csv.gz: no such file"},
+        Case{"raw/nodetype-has-feat.csv.gz", "c,a,b\nFalse,true,False\n",
+             "nodetype-has-feat.csv.gz: line 2: \"true\" of a is neither True "
+             "nor False"},
+        Case{"raw/nodetype-has-label.csv.gz", "c,a,b\nFalse,False,1\n",
+             "nodetype-has-label.csv.gz: line 2: \"1\" of b is neither"},
+        Case{"raw/node-feat/a/node-feat.csv.gz", nullptr,
+             "raw/node-feat/a/node-feat.csv.gz: no such file"},
+        Case{"raw/node-label/b/node-label.csv.gz", nullptr,
+             "raw/node-label/b/node-label.csv.gz: no such file"},
+        Case{"raw/relations/a___s___b/edge.csv.gz", nullptr,
+             "a___s___b/edge.csv.gz: no such file"},
+        Case{"raw/relations/b___r___a/num-edge-list.csv.gz", "2\n",
+             "edge.csv.gz: more edges than the 2 that "},
+        Case{"split/only/b/valid.csv.gz", nullptr,
+             "split/only/b/valid.csv.gz: no such file"}}) {
+    SCOPED_TRACE(c.what);
+    Heterogeneous();
+    if (c.text == nullptr) {
+      std::filesystem::remove(directory_ / "in" / c.file);
+    } else {
+      Write(c.file, c.text);
+    }
+    ExpectRefusal(c.what);
+  }
+}
+
 TEST_F(OgbTest, ReadsPlainCsv) {
   std::filesystem::remove(directory_ / "in/raw/edge.csv.gz");
   Write("raw/edge.csv", "0,1\r\n2,1");
@@ -182,6 +367,14 @@ TEST_F(OgbTest, NamesThePositionOfBadInput) {
   ExpectRefusal("split/random/train.csv.gz", "2\n3\n",
                 "line 2: node 3 is out of range");
   ExpectRefusal("raw/num-node-list.csv.gz", "3\n4\n", "2 graphs");
+  ExpectRefusal("raw/num-node-list.csv.gz", "3\n4\n",
+                "num-node-list.csv.gz: 2 lines, so this is a collection of 2");
+  ExpectRefusal("raw/num-node-list.csv.gz", "3,4\n",
+                "num-node-list.csv.gz: line 1: 2 fields; expected 1");
+  ExpectRefusal("raw/num-node-list.csv.gz", "-3\n",
+                "num-node-list.csv.gz: line 1: \"-3\" is not a count");
+  ExpectRefusal("raw/num-edge-list.csv.gz", "x\n",
+                "num-edge-list.csv.gz: line 1: \"x\" is not a count");
   ExpectRefusal("raw/edge_weight.csv.gz", "0.5\n1e-50\n",
                 "edge_weight.csv.gz: line 2: weight 1e-50 is below the");
 }
@@ -236,11 +429,31 @@ TEST_F(OgbTest, LimitsTheLengthOfALine) {
   }
 }
 
+TEST_F(OgbTest, NamesFilesThatAreMissing) {
+  for (const char* file :
+       {"raw/num-node-list", "raw/edge", "split/random/train",
+        "split/random/valid", "split/random/test"}) {
+    SCOPED_TRACE(file);
+    Homogeneous();
+    const std::string name = StrCat(file, ".csv.gz");
+    std::filesystem::remove(directory_ / "in" / name);
+    ExpectRefusal(StrCat(name, ": no such file").c_str());
+  }
+  std::filesystem::remove_all(directory_ / "in/raw");
+  ExpectRefusal("in/raw: no such folder; an OGB folder has raw/");
+}
+
 TEST_F(OgbTest, AsksForOneOfSeveralSplits) {
   for (const char* part : {"train", "valid", "test"}) {
     Write(std::string("split/time/") + part + ".csv.gz", "1\n");
   }
-  ExpectRefusal("split is needed");
+  ExpectRefusal("split is needed: ");
+  ExpectRefusal("in/split has several splits: random, time");
+  const auto third = Import({directory_ / "in", "third", {}});
+  EXPECT_EQ(third.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(third.status().message()),
+              HasSubstr("in/split/third: no such split; the splits are random, "
+                        "time"));
   const auto manifest = Import({directory_ / "in", "time", {}});
   ASSERT_TRUE(manifest.ok()) << manifest.status();
   EXPECT_EQ(manifest->splits[0].count, 1);

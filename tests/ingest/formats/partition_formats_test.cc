@@ -95,6 +95,25 @@ class PartitionFormatsTest : public testing::DirectoryTest {
     return input;
   }
 
+  // A copy of the folder DATASET-partitions and of those beside it.
+  PartitionFolderInput CopyWithLabels(const std::string& dataset) {
+    fs::remove_all(directory_ / "copy");
+    for (const char* beside : {"-label", "-train-partitions", "-val-partitions",
+                               "-test-partitions"}) {
+      Copy(dataset + beside);
+    }
+    return Copy(dataset + "-partitions");
+  }
+
+  void ExpectRefusal(Describe describe, const PartitionFolderInput& input,
+                     const std::string& what) {
+    SCOPED_TRACE(what);
+    const auto store = Import(describe, input);
+    ASSERT_FALSE(store.ok());
+    EXPECT_THAT(std::string(store.status().message()), HasSubstr(what));
+    fs::remove_all(directory_ / "copy");
+  }
+
   static inline fs::path* inputs_ = nullptr;
   static inline int status_ = 0;
 };
@@ -232,6 +251,293 @@ TEST_F(PartitionFormatsTest, RestoresHeterogeneousPygGraphs) {
   ExpectHeterogeneous(**store, true);
 }
 
+// PyG fills in -1 for integers. Edges that have only times have no ids of
+// their own, but those of the graph.
+TEST_F(PartitionFormatsTest, RestoresIntegersAndTimesOfPygGraphs) {
+  const auto store =
+      Import(&OpenPygPartitions, Input("pyg/integers-partitions"));
+  ASSERT_TRUE(store.ok()) << store.status();
+  const Partition& part = *(*store)->partition(0);
+  const auto feature = part.nodes[1].feature.As<float>();
+  ASSERT_EQ(feature.size(), 40u);
+  for (int64_t v = 0; v < 20; ++v) {
+    EXPECT_EQ(feature[2 * v], static_cast<float>(v % 7));
+    EXPECT_EQ(feature[2 * v + 1], static_cast<float>(-v));
+    EXPECT_EQ(part.nodes[1].time.As<int64_t>()[v], 2 * v);
+  }
+  EXPECT_TRUE(part.nodes[0].feature.present());
+  EXPECT_FALSE(part.nodes[2].feature.present());
+  EXPECT_FALSE(part.nodes[0].time.present());
+  ExpectEdges(**store, 0, 100);
+  ExpectEdges(**store, 1, 60);
+  EXPECT_EQ((*store)->schema().relations[0].time, ListTime::kNeighbor);
+  EXPECT_EQ((*store)->schema().relations[1].time, ListTime::kEdge);
+  const NeighborLists& in = part.edges[1].in;
+  const std::vector<int64_t> places = PlacesOfEdges(in);
+  for (int64_t edge = 0; edge < 60; ++edge) {
+    EXPECT_EQ(in.time.As<int64_t>()[places[edge]], 3 * edge + 1000);
+  }
+}
+
+TEST_F(PartitionFormatsTest, FilesOfColumnsAreOptionalInPygFolders) {
+  PartitionFolderInput input = Copy("pyg/rich-partitions");
+  for (const char* part : {"part_0", "part_1", "part_2"}) {
+    fs::remove(input.directory / part / "node_feats.pt");
+    fs::remove(input.directory / part / "edge_feats.pt");
+  }
+  const auto store = Import(&OpenPygPartitions, input);
+  ASSERT_TRUE(store.ok()) << store.status();
+  ExpectEdges(**store, 0, kPartedEdges);
+  EXPECT_FALSE((*store)->schema().node_types[0].feature.present());
+  EXPECT_FALSE((*store)->schema().node_types[0].has_time);
+  EXPECT_FALSE((*store)->schema().relations[0].feature.present());
+  EXPECT_EQ((*store)->schema().relations[0].time, ListTime::kNone);
+  fs::remove_all(directory_ / "copy");
+  // But either all parts have one, or none.
+  for (const auto& [file, what] :
+       {std::pair("node_feats.pt", " rows for 40 nodes; each needs one\nare "),
+        std::pair("edge_feats.pt", " rows for 120 edges; each needs one\n")}) {
+    input = Copy("pyg/rich-partitions");
+    fs::remove(input.directory / "part_1" / file);
+    ExpectRefusal(&OpenPygPartitions, input, what);
+  }
+  input = Copy("pyg/rich-partitions");
+  fs::copy_file(input.directory / "part_0/edge_feats.pt",
+                input.directory / "part_2/edge_feats.pt",
+                fs::copy_options::overwrite_existing);
+  ExpectRefusal(&OpenPygPartitions, input,
+                "node__to__node: edge 0 occurs twice");
+}
+
+TEST_F(PartitionFormatsTest, ChecksTheDescriptionOfPygFolders) {
+  const std::vector<std::pair<const char*, const char*>> cases = {
+      {"{", "META.json: this is not a JSON object"},
+      {"[3]", "META.json: this is not a JSON object"},
+      {"{}", "META.json: num_parts is null, not 1 to 65535"},
+      {R"({"num_parts": -1})", "num_parts is -1, not 1 to 65535"},
+      {R"({"num_parts": 2.5})", "num_parts is 2.5, not 1 to 65535"},
+      {R"({"num_parts": "3"})", R"(num_parts is "3", not 1 to 65535)"},
+      {R"({"num_parts": 65536})", "num_parts is 65536, not 1 to 65535"},
+      {R"({"num_parts": 65535})", "part_3/graph.pt"},
+      {R"({"num_parts": 3, "is_hetero": true, "node_types": ["a", 1]})",
+       "META.json: node_types are not strings"},
+      {R"({"num_parts": 3, "is_hetero": true, "edge_types": [["a", "b"]]})",
+       "META.json: edge_types are not lists of three strings"},
+      {R"({"num_parts": 3, "is_hetero": true, "edge_types": ["abc"]})",
+       "META.json: edge_types are not lists of three strings"},
+      {R"({"num_parts": 3, "is_hetero": true, "edge_types": [["a", 1, "b"]]})",
+       "META.json: edge_types are not lists of three strings"},
+      {R"({"num_parts": 3, "is_hetero": true, "node_types": ["a", "c"],
+           "edge_types": [["a", "likes", "b"]]})",
+       "META.json: edge type a__likes__b has node type b, which is not in "
+       "node_types"},
+      {R"({"num_parts": 3, "is_hetero": true, "node_types": ["c", "b"],
+           "edge_types": [["a", "likes", "b"]]})",
+       "META.json: edge type a__likes__b has node type a, which is not"},
+      {R"({"num_parts": 3, "is_hetero": true, "node_types": ["a", "d"]})",
+       "node_map/d.pt"},
+      {R"({"num_parts": 3, "is_hetero": true, "node_types": ["a", "b"],
+           "edge_types": [["a", "of", "b"]]})",
+       "edge_map/a__of__b.pt"}};
+  for (const auto& [json, what] : cases) {
+    const PartitionFolderInput input = Copy("pyg/hetero-partitions");
+    std::ofstream(input.directory / "META.json") << json;
+    ExpectRefusal(&OpenPygPartitions, input, what);
+  }
+  const PartitionFolderInput input = Copy("pyg/hetero-partitions");
+  std::ofstream(input.directory / "META.json")
+      << R"({"num_parts": 3, "is_hetero": true, "node_types": ["a", "b"],
+             "edge_types": [["a", "of", "b"]]})";
+  fs::copy(input.directory / "edge_map/a__likes__b.pt",
+           input.directory / "edge_map/a__of__b.pt");
+  ExpectRefusal(&OpenPygPartitions, input,
+                "hetero-partitions: no graph.pt holds edge type a__of__b");
+}
+
+// Parts of pickles.
+std::string Text(const std::string& text) {
+  return "\x8c" + std::string(1, static_cast<char>(text.size())) + text;
+}
+std::string Number(uint32_t number) {
+  std::string bytes = "J";
+  for (int i = 0; i < 4; ++i) {
+    bytes.push_back(static_cast<char>(number >> (8 * i)));
+  }
+  return bytes;
+}
+std::string ListOf(const std::string& items) { return "](" + items + "e"; }
+std::string Dictionary(const std::string& items) { return "}(" + items + "u."; }
+
+TEST_F(PartitionFormatsTest, ChecksTheDescriptionOfGltFolders) {
+  const std::string parts = Text("num_parts") + Number(3);
+  const std::string hetero = parts + Text("data_cls") + Text("hetero");
+  const std::string types = Text("node_types") + ListOf(Text("a") + Text("c"));
+  const auto relation = [](const std::string& items) {
+    return Text("edge_types") + ListOf("(" + items + "t");
+  };
+  const std::string most =
+      Text("num_parts") + Number(65535) + Text("data_cls") + Text("hetero");
+  const std::vector<std::pair<std::string, const char*>> cases = {
+      {"", "META: num_parts is not 1 to 65535"},
+      {Text("num_parts") + Text("3"), "META: num_parts is not 1 to 65535"},
+      {Text("num_parts") + Number(0), "META: num_parts is not 1 to 65535"},
+      {Text("num_parts") + Number(65536), "META: num_parts is not 1 to 65535"},
+      {most + types, "META: there are no node_types or no edge_types"},
+      {hetero + relation(""), "META: there are no node_types or no edge_types"},
+      {hetero + Text("node_types") + ListOf(Number(1)) + relation(""),
+       "META: a type's name is an integer"},
+      {hetero + types + relation(Text("a") + Text("b")),
+       "META: an edge type has 2 strings; it needs source, name and"},
+      {hetero + types + relation(Text("a") + Number(2) + Text("b")),
+       "META: a type's name is an integer"},
+      {hetero + types + relation(Text("a") + Text("likes") + Text("b")),
+       "META: edge type a__likes__b has node type b, which is not in "
+       "node_types"},
+      {hetero + types + relation(Text("b") + Text("by") + Text("a")),
+       "META: edge type b__by__a has node type b, which is not in node_types"},
+      {hetero + types + relation(Text("a") + Text("to") + Text("a")),
+       "part0/graph/a__to__a: no rows.pt there, nor in the folders of other "
+       "parts"}};
+  for (const auto& [items, what] : cases) {
+    const PartitionFolderInput input = Copy("glt/hetero-partitions");
+    std::ofstream(input.directory / "META", std::ios::binary)
+        << Dictionary(items);
+    ExpectRefusal(&OpenGltPartitions, input, what);
+  }
+}
+
+TEST_F(PartitionFormatsTest, NamesFilesThatGltFoldersLack) {
+  for (const auto& [file, what] :
+       {std::pair("part1/node_feat/ids.pkl",
+                  "part1/node_feat/ids.pkl: no such file, but "),
+        std::pair("part1/graph/cols.pt", "part1/graph/cols.pt: no such file"),
+        std::pair("part2/graph/rows.pt", "part2/graph/rows.pt: no such file"),
+        std::pair("part0/node_feat/feats.pkl",
+                  " rows for 40 nodes; each needs one"),
+        std::pair("part0/edge_feat/feats.pkl",
+                  " rows for 120 edges; each needs one"),
+        std::pair("part0/graph/weights.pt",
+                  " rows for 120 edges; each needs one"),
+        std::pair("node_pb.pt", "node_pb.pt")}) {
+    const PartitionFolderInput input = Copy("glt/plain-partitions");
+    fs::remove(input.directory / file);
+    ExpectRefusal(&OpenGltPartitions, input, what);
+  }
+}
+
+// GLT creates the file before it appends to it.
+TEST_F(PartitionFormatsTest, EmptyFilesHoldNoFeatures) {
+  const PartitionFolderInput input = Copy("glt/plain-partitions");
+  for (const char* part : {"part0", "part1", "part2"}) {
+    fs::resize_file(input.directory / part / "node_feat/feats.pkl", 0);
+  }
+  const auto store = Import(&OpenGltPartitions, input);
+  ASSERT_TRUE(store.ok()) << store.status();
+  EXPECT_FALSE((*store)->schema().node_types[0].feature.present());
+  ExpectEdgeFeatures(**store, 0);
+}
+
+// The edges of part 0 come first, then those of part 1, and so on.
+TEST_F(PartitionFormatsTest, KeepsTheOrderOfCachedEdgesWithoutABook) {
+  const PartitionFolderInput input = Copy("glt/cached-partitions");
+  fs::remove(input.directory / "edge_pb.pt");
+  const auto store = Import(&OpenGltPartitions, input);
+  ASSERT_TRUE(store.ok()) << store.status();
+  std::vector<int64_t> order;
+  for (int part = 0; part < 3; ++part) {
+    for (int64_t edge = 0; edge < kPartedEdges; ++edge) {
+      const int64_t src = Src(edge, kPartedNodes);
+      if ((src + src / 3) % 3 == part) order.push_back(edge);
+    }
+  }
+  const NeighborLists& in = (*store)->partition(0)->edges[0].in;
+  ASSERT_EQ(in.edge_id.rows(), kPartedEdges);
+  const std::vector<int64_t> places = PlacesOfEdges(in);
+  for (int64_t i = 0; i < kPartedEdges; ++i) {
+    EXPECT_EQ(in.indices.IntegerAt(places[i]), Src(order[i], kPartedNodes));
+    EXPECT_EQ(in.weight.As<float>()[places[i]],
+              static_cast<float>(order[i] % 4) / 2);
+  }
+}
+
+TEST_F(PartitionFormatsTest, ChoosesTheTypeOfLabelsAndSplits) {
+  PartitionFolderInput input = CopyWithLabels("pyg/hetero");
+  input.type = "b";
+  const auto store = Import(&OpenPygPartitions, input);
+  ASSERT_TRUE(store.ok()) << store.status();
+  ExpectCompanions(**store, 1);
+  input.type = "a";
+  ExpectRefusal(&OpenPygPartitions, input,
+                "hetero-label/label.pt: 20 rows for 30 nodes");
+  input = CopyWithLabels("pyg/hetero");
+  fs::copy_file(*inputs_ / "pyg/plain-label/label.pt",
+                directory_ / "copy/hetero-label/label.pt",
+                fs::copy_options::overwrite_existing);
+  ExpectRefusal(&OpenPygPartitions, input,
+                "type: the node type of the labels and splits is needed; none "
+                "of a, b, c has 40 nodes, the number of labels");
+  input = CopyWithLabels("pyg/hetero");
+  fs::copy_file(input.directory / "node_map/b.pt",
+                input.directory / "node_map/c.pt",
+                fs::copy_options::overwrite_existing);
+  ExpectRefusal(&OpenPygPartitions, input,
+                "these have as many nodes as there are labels: b, c");
+  input = CopyWithLabels("pyg/plain");
+  fs::copy_file(*inputs_ / "pyg/hetero-label/label.pt",
+                directory_ / "copy/plain-label/label.pt",
+                fs::copy_options::overwrite_existing);
+  ExpectRefusal(&OpenPygPartitions, input,
+                "plain-label/label.pt: 20 rows for 40 nodes");
+}
+
+TEST_F(PartitionFormatsTest, LabelsAndSplitsAreOptional) {
+  PartitionFolderInput input = CopyWithLabels("pyg/plain");
+  input.directory /= "";  // DS-partitions/
+  auto store = Import(&OpenPygPartitions, input);
+  ASSERT_TRUE(store.ok()) << store.status();
+  ExpectCompanions(**store, 0);
+  fs::remove_all(directory_ / "copy/plain-val-partitions");
+  fs::remove_all(directory_ / "copy/plain-label");
+  store = Import(&OpenPygPartitions, input);
+  ASSERT_TRUE(store.ok()) << store.status();
+  EXPECT_FALSE((*store)->schema().node_types[0].label.present());
+  ASSERT_EQ((*store)->manifest().splits.size(), 2u);
+  EXPECT_EQ((*store)->manifest().splits[1].name, "test");
+  input = CopyWithLabels("pyg/plain");
+  fs::remove_all(directory_ / "copy/plain-train-partitions");
+  fs::remove_all(directory_ / "copy/plain-val-partitions");
+  fs::remove_all(directory_ / "copy/plain-test-partitions");
+  store = Import(&OpenPygPartitions, input);
+  ASSERT_TRUE(store.ok()) << store.status();
+  EXPECT_TRUE((*store)->schema().node_types[0].label.present());
+  EXPECT_TRUE((*store)->manifest().splits.empty());
+  // Other names do not say where the labels are.
+  input = CopyWithLabels("pyg/plain");
+  fs::rename(input.directory, directory_ / "copy/plain");
+  input.directory = directory_ / "copy/plain";
+  store = Import(&OpenPygPartitions, input);
+  ASSERT_TRUE(store.ok()) << store.status();
+  EXPECT_FALSE((*store)->schema().node_types[0].label.present());
+}
+
+TEST_F(PartitionFormatsTest, RefusesOtherValuesThanIdsAndPartitions) {
+  PartitionFolderInput input = CopyWithLabels("pyg/plain");
+  fs::copy_file(*inputs_ / "bad/list.pt",
+                directory_ / "copy/plain-val-partitions/partition1.pt",
+                fs::copy_options::overwrite_existing);
+  ExpectRefusal(&OpenPygPartitions, input,
+                "plain-val-partitions/partition1.pt: a tensor of node ids is "
+                "needed, but this is a list");
+  for (const char* other : {"bad/parameter.pt", "bad/transposed.pt"}) {
+    input = Copy("pyg/plain-partitions");
+    fs::copy_file(*inputs_ / other, input.directory / "node_map.pt",
+                  fs::copy_options::overwrite_existing);
+    ExpectRefusal(&OpenPygPartitions, input,
+                  "node_map.pt: the partition of each node is needed, one "
+                  "integer per node");
+  }
+}
+
 TEST_F(PartitionFormatsTest, RestoresHomogeneousGltGraphs) {
   for (const char* name : {"plain", "cached", "legacy"}) {
     SCOPED_TRACE(name);
@@ -253,9 +559,13 @@ TEST_F(PartitionFormatsTest, RestoresHomogeneousGltGraphs) {
 }
 
 TEST_F(PartitionFormatsTest, RestoresHeterogeneousGltGraphs) {
-  const auto store = Import(&OpenGltPartitions, Input("glt/hetero-partitions"));
-  ASSERT_TRUE(store.ok()) << store.status();
-  ExpectHeterogeneous(**store, false);
+  for (const char* name : {"hetero", "cachedhetero"}) {
+    SCOPED_TRACE(name);
+    const auto store = Import(
+        &OpenGltPartitions, Input(std::string("glt/") + name + "-partitions"));
+    ASSERT_TRUE(store.ok()) << store.status();
+    ExpectHeterogeneous(**store, false);
+  }
 }
 
 // With --method given, the same partitions can be made again.

@@ -163,6 +163,43 @@ TEST_F(TuTest, ReadsTargetsOfRegression) {
               ElementsAreArray({0.5, 1.5, -2.}));
 }
 
+// Labels are preferred, and one of the two is needed.
+TEST_F(TuTest, TakesLabelsBeforeTargetsOfRegression) {
+  Write("graph_attributes", "0.5\n1.5\n");
+  const auto store = Import();
+  ASSERT_TRUE(store.ok()) << store.status();
+  EXPECT_EQ((*store)->schema().node_types[1].label.dtype, DType::kInt64);
+  std::filesystem::remove(directory_ / "in/DS_graph_labels.txt");
+  EXPECT_THAT(std::string(Import().status().message()),
+              HasSubstr("graph 3 is out of range: "));
+  EXPECT_THAT(std::string(Import().status().message()),
+              HasSubstr("DS_graph_attributes.txt has 2 lines, graphs are 1 to "
+                        "2"));
+  std::filesystem::remove(directory_ / "in/DS_graph_attributes.txt");
+  EXPECT_THAT(
+      std::string(Import().status().message()),
+      HasSubstr("DS_graph_labels.txt: no such file, with or without .gz"));
+}
+
+TEST_F(TuTest, ReadsSeveralTargetsOfEachGraph) {
+  std::filesystem::remove(directory_ / "in/DS_graph_labels.txt");
+  Write("graph_attributes", "1, 2\n3, 4\n5, 6.5\n");
+  const auto store = Import();
+  ASSERT_TRUE(store.ok()) << store.status();
+  EXPECT_EQ((*store)->schema().node_types[1].count, 3);
+  EXPECT_THAT((*store)->partition(0)->nodes[1].label.As<float>(),
+              ElementsAreArray({1., 2., 3., 4., 5., 6.5}));
+}
+
+// Only edges that are held out at random are counted wrongly.
+TEST_F(TuTest, DegreesGoWithEdgesDividedByTime) {
+  ImportOptions options;
+  options.edge_split_fractions = {0.5, 0.25, 0.25};
+  options.edge_split_by = EdgeSplitBy::kTime;
+  const auto graph = OpenTu({directory_ / "in", TuFeatures::kDegree}, options);
+  EXPECT_TRUE(graph.ok()) << graph.status();
+}
+
 TEST_F(TuTest, SplitsGraphsByFractions) {
   ImportOptions options;
   options.split_fractions = {0.34, 0.33, 0.33};
@@ -192,6 +229,12 @@ TEST_F(TuTest, NamesThePositionOfBadInput) {
   ExpectRefusal("A", "1, 3\n0, 1\n",
                 "DS_A.txt: line 2: node 0 is out of range");
   ExpectRefusal("A", "1, 6\n", "graph_indicator.txt has 5 lines");
+  ExpectRefusal("A", "1, 3\n0, 1\n",
+                "DS_graph_indicator.txt has 5 lines, nodes are 1 to 5");
+  ExpectRefusal("graph_indicator", "0\n2\n1\n2\n3\n",
+                "DS_graph_indicator.txt: line 1: graph 0 is out of range: ");
+  ExpectRefusal("graph_indicator", "1\n2\n4\n2\n3\n",
+                "DS_graph_labels.txt has 3 lines, graphs are 1 to 3");
   ExpectRefusal("A", "1, 2\n1 2\n", "line 2: 1 field");
   ExpectRefusal("graph_indicator", "1\n2\n4\n",
                 "line 3: graph 4 is out of range");
@@ -208,10 +251,15 @@ TEST_F(TuTest, NamesThePositionOfBadInput) {
 TEST_F(TuTest, NamesFilesThatAreMissing) {
   EXPECT_THAT(std::string(Import(TuFeatures::kLabels).status().message()),
               HasSubstr("DS_node_labels.txt: no such file"));
+  EXPECT_THAT(std::string(Import(TuFeatures::kAttributes).status().message()),
+              HasSubstr("DS_node_attributes.txt: no such file"));
   EXPECT_THAT(std::string(OpenTu({directory_ / "no"}).status().message()),
               HasSubstr("no such folder"));
   EXPECT_THAT(std::string(OpenTu({directory_}).status().message()),
               HasSubstr("no file DS_A.txt"));
+  std::filesystem::remove(directory_ / "in/DS_graph_indicator.txt");
+  EXPECT_THAT(std::string(Import().status().message()),
+              HasSubstr("DS_graph_indicator.txt: no such file"));
 }
 
 }  // namespace
