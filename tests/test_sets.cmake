@@ -40,8 +40,8 @@ set(MILLRACE_SERIAL_TESTS
     add_split_test address_list_test allowed_names_test array_test
     atomic_directory_test batch_arrays_test batch_assembler_test batch_test
     busy_time_test cast_test certificates_test child_process_test
-    completion_test divide_edges_test draw_test edge_directory_test
-    edge_feature_test excluded_edges_test expand_reply_reader_test
+    completion_test csv_rows_test divide_edges_test draw_test edge_directory_test
+    edge_feature_test elements_test excluded_edges_test expand_reply_reader_test
     fake_test field_words_test file_test float_cast_test frame_test golden_test
     hedging_test host_port_test ids_test import_command_test importer_test
     induced_test inflated_file_test ip_network_test job_identity_test

@@ -112,6 +112,9 @@ TEST_F(NpyRowsTest, ReadsEdgesOfEveryShape) {
               HasSubstr("edges-float.npy: dtype float32, but integers"));
   EXPECT_THAT(Refusal(OpenNpyEdges(File("matrix-c_le_i8"))), IsEmpty());
   EXPECT_THAT(Refusal(OpenNpyEdges(File("cube"))), HasSubstr("integers"));
+  EXPECT_THAT(Refusal(OpenNpyEdges(File("numbers-le_i8"))),
+              HasSubstr("numbers-le_i8.npy: shape [3], but an edge list has "
+                        "shape [2, E] (sources, destinations) or [E, 2]"));
 }
 
 TEST_F(NpyRowsTest, WarnsAboutAmbiguousEdges) {
@@ -139,6 +142,27 @@ TEST_F(NpyRowsTest, ReadsIdsAndMasks) {
   EXPECT_THAT(Integers(OpenNpyEdgeSeeds(File("pairs"), 9)),
               ElementsAre(3, 4, 5, 6));
   EXPECT_THAT(Integers(OpenNpyEdgeSeeds(File("mask"), 4)), ElementsAre(1, 2));
+  EXPECT_THAT(Integers(OpenNpyIds(File("mask"), -1)), ElementsAre(1, 2));
+  EXPECT_THAT(Integers(OpenNpyEdgeSeeds(File("numbers-be_u2"), 9)),
+              ElementsAre(1, 0, 3));
+  EXPECT_THAT(Refusal(OpenNpyEdgeSeeds(File("mask"), 5)),
+              HasSubstr("mask.npy: a mask of 4 elements for 5 edges"));
+  EXPECT_THAT(Refusal(OpenNpyEdgeSeeds(File("matrix-c_le_i8"), 9)),
+              HasSubstr("shape [2, 3], but edges are given by pairs of nodes "
+                        "[n, 2] or by edge ids [n]"));
+  EXPECT_THAT(Refusal(OpenNpyEdgeSeeds(File("edges-columns"), 9)),
+              HasSubstr("shape [2, 3], but edges are given by pairs"));
+  // Floats are refused at once, not only when they are read.
+  for (const auto& opened :
+       {OpenNpyEdgeSeeds(File("numbers-le_f4"), 9).status(),
+        OpenNpyIds(File("numbers-le_f4"), 9).status()}) {
+    EXPECT_THAT(std::string(opened.message()),
+                HasSubstr("f4.npy: dtype float32, but integers are needed"));
+  }
+  EXPECT_THAT(
+      std::string(ReadNpyIntegers(File("cube")).status().message()),
+      HasSubstr("cube.npy holds float64 (2, 2, 2); it must be integers of one "
+                "or two dimensions"));
   EXPECT_THAT(ReadNpyIntegers(File("pairs"))->As<int64_t>(),
               ElementsAre(3, 4, 5, 6));
   EXPECT_FALSE(ReadNpyIntegers(File("mask")).ok());

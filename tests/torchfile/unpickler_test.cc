@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -48,6 +49,11 @@ TEST(UnpicklerTest, ReadsIntegersOfAllLengths) {
   EXPECT_EQ(IntegerOf(Raw("\x8a\x00.")), 0);
   EXPECT_EQ(IntegerOf(Raw("\x8a\x05\x00\x00\x00\x00\x01.")), int64_t{1} << 32);
   EXPECT_EQ(IntegerOf(Raw("\x8a\x01\xff.")), -1);
+  EXPECT_EQ(IntegerOf(Raw("\x8a\x01\x7f.")), 127);
+  EXPECT_EQ(IntegerOf(Raw("\x8a\x01\x80.")), -128);
+  EXPECT_EQ(IntegerOf(Raw("\x8a\x08\0\0\0\0\0\0\0\x80.")),
+            std::numeric_limits<int64_t>::min());
+  EXPECT_EQ(IntegerOf(Raw("\x8b\x02\0\0\0\xfe\xff.")), -2);
   EXPECT_EQ(
       Read(Raw("\x8a\x09\x00\x00\x00\x00\x00\x00\x00\x00\x01."))->root->kind,
       PickleKind::kHuge);
@@ -105,6 +111,93 @@ TEST(UnpicklerTest, NamesGlobalsThatItRefuses) {
               HasSubstr("byte 12: global os.system"));
   EXPECT_THAT(Refusal(Raw("ctorch\nLongStorage\n)R.")),
               HasSubstr("a call to torch LongStorage"));
+}
+
+// Every way to write a string, bytes, or a place in the memo.
+TEST(UnpicklerTest, ReadsLengthsOfAllWidths) {
+  struct Case {
+    std::string bytes;
+    PickleKind kind;
+  };
+  for (const Case& c :
+       {Case{Raw("X\x02\0\0\0hi."), PickleKind::kText},
+        Case{Raw("\x8c\x02hi."), PickleKind::kText},
+        Case{Raw("\x8d\x02\0\0\0\0\0\0\0hi."), PickleKind::kText},
+        Case{Raw("B\x02\0\0\0hi."), PickleKind::kBytes},
+        Case{Raw("C\x02hi."), PickleKind::kBytes},
+        Case{Raw("\x8e\x02\0\0\0\0\0\0\0hi."), PickleKind::kBytes},
+        Case{Raw("C\x02hiq\x09N0h\x09."), PickleKind::kBytes},
+        Case{Raw("\x8c\x02hir\1\2\3\4N0j\1\2\3\4."), PickleKind::kText},
+        Case{Raw("N\x94\x8c\x02hi\x94h\x00h\x01."), PickleKind::kText}}) {
+    const auto document = Read(c.bytes);
+    ASSERT_TRUE(document.ok()) << document.status();
+    EXPECT_EQ(document->root->kind, c.kind);
+    EXPECT_EQ(document->root->bytes, "hi");
+  }
+}
+
+TEST(UnpicklerTest, ReadsTheOtherValues) {
+  EXPECT_EQ(Read("N.")->root->kind, PickleKind::kNone);
+  EXPECT_EQ(IntegerOf(Raw("\x88.")), 1);
+  EXPECT_EQ(IntegerOf(Raw("\x89.")), 0);
+  EXPECT_EQ(Read(Raw("G\0\0\0\0\0\0\0\0."))->root->kind, PickleKind::kFloat);
+  struct Case {
+    std::string bytes;
+    PickleKind kind;
+    size_t items;
+  };
+  for (const Case& c :
+       {Case{Raw(")."), PickleKind::kTuple, 0},
+        Case{Raw("N\x85."), PickleKind::kTuple, 1},
+        Case{Raw("NN\x86."), PickleKind::kTuple, 2},
+        Case{Raw("NNN\x87."), PickleKind::kTuple, 3},
+        Case{Raw("(NNNNt."), PickleKind::kTuple, 4},
+        Case{Raw("]Na."), PickleKind::kList, 1},
+        Case{Raw("](NNNe."), PickleKind::kList, 3},
+        Case{Raw("}NNs."), PickleKind::kDict, 2},
+        Case{Raw("}(NNNNu."), PickleKind::kDict, 4},
+        Case{Raw("](NN1."), PickleKind::kList, 0},
+        Case{Raw("ctorch\nSize\n(K\x01K\x02t\x85R."), PickleKind::kTuple, 2}}) {
+    const auto document = Read(c.bytes);
+    ASSERT_TRUE(document.ok()) << document.status();
+    EXPECT_EQ(document->root->kind, c.kind);
+    EXPECT_EQ(document->root->items.size(), c.items);
+  }
+  // Five is the newest protocol; the rest of the file is not read.
+  const auto rest = Read(Raw("\x80\x05K\x07.and more"));
+  ASSERT_TRUE(rest.ok()) << rest.status();
+  EXPECT_EQ(rest->bytes, 5u);
+}
+
+TEST(UnpicklerTest, RefusesCallsThatMakeNoTensor) {
+  struct Case {
+    std::string bytes;
+    const char* what;
+  };
+  const std::string rebuild = Raw("ctorch._utils\n_rebuild_tensor_v2\n");
+  for (const Case& c :
+       {Case{Raw("N)R."), "a call to None"},
+        Case{Raw("ccollections\nOrderedDict\nNR."), "a call to a name"},
+        Case{Raw("ccollections\nOrderedDict\nN\x85R."),
+             "a call to collections OrderedDict with 1 unsupported arguments"},
+        Case{Raw("ccollections\ndefaultdict\nK\x01\x85R."),
+             "a call to collections defaultdict with 1 unsupported"},
+        Case{Raw("ctorch\nSize\nN\x85R."), "a call to torch Size with 1"},
+        Case{Raw("K\x01K\x02\x93."), "a global whose name is not a string"},
+        Case{Raw("\x8c\x01xK\x02\x93."), "a global whose name is not a"},
+        Case{rebuild + Raw(")R."),
+             "a tensor without storage, offset, sizes and strides"},
+        Case{rebuild + Raw("(NK\0))\x89}tR."),
+             "a tensor without storage, offset, sizes and strides"},
+        Case{Raw("ctorch._utils\n_rebuild_parameter\nNNN\x87R."),
+             "a call to torch._utils _rebuild_parameter with 3 unsupported"},
+        Case{Raw("ctorch.storage\n_load_from_bytes\nC\x01x\x85R."),
+             "a call to torch.storage _load_from_bytes with 1 unsupported"}}) {
+    EXPECT_THAT(Refusal(c.bytes), HasSubstr(c.what));
+    EXPECT_THAT(Refusal(c.bytes),
+                HasSubstr("\nload the file with torch.load and save its "
+                          "tensors, dictionaries and numbers again"));
+  }
 }
 
 TEST(UnpicklerTest, RefusesOtherInstructions) {
