@@ -43,6 +43,7 @@ set(MILLRACE_SERIAL_TESTS
     completion_test csv_rows_test divide_edges_test draw_test edge_directory_test
     edge_feature_test elements_test excluded_edges_test expand_reply_reader_test
     fake_test field_words_test file_test float_cast_test frame_test golden_test
+    graph_checks_test
     hedging_test host_port_test ids_test import_command_test importer_test
     induced_test inflated_file_test ip_network_test job_identity_test
     job_options_test job_proto_test job_rules_test job_texts_test

@@ -7,9 +7,11 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/file/file.h"
@@ -236,6 +238,248 @@ TEST_F(AddSplitTest, OutOfRangeEndpointsAreViolations) {
     }
     std::ofstream(file) << good;
   }
+}
+
+TEST_F(AddSplitTest, SaysWhatIsWrongWithASplitOfNodes) {
+  const testing::TestGraph graph = testing::RichGraph();
+  ASSERT_TRUE(testing::WriteGraph(graph, 2, path_).ok());
+  struct Case {
+    const char *name, *type;
+    std::vector<int64_t> ids;
+    absl::StatusCode code;
+    const char* what;
+  };
+  using enum absl::StatusCode;
+  for (const Case& c :
+       {Case{".x", "paper", {1}, kInvalidArgument, "name \".x\": a split's"},
+        Case{"x",
+             "",
+             {1},
+             kInvalidArgument,
+             "type is needed: this graph has several node types"},
+        Case{"x",
+             "none",
+             {1},
+             kNotFound,
+             "no node type 'none'; the node types are 'author', 'paper'"},
+        Case{"train",
+             "paper",
+             {1},
+             kAlreadyExists,
+             "store: node type paper already has a split \"train\"\nchoose "
+             "another name"},
+        Case{"x",
+             "paper",
+             {1, 7},
+             kInvalidArgument,
+             "ids.npy: row 1: node 7 is out of range: node type paper has 7"},
+        Case{"x",
+             "paper",
+             {1, 2, 1},
+             kInvalidArgument,
+             "ids.npy: row 2: node 1 occurs twice"}}) {
+    SCOPED_TRACE(c.what);
+    const auto added = AddSplit(
+        path_, {.name = c.name, .type = c.type, .ids = File("ids.npy", c.ids)});
+    EXPECT_EQ(added.status().code(), c.code) << added.status();
+    EXPECT_THAT(std::string(added.status().message()), HasSubstr(c.what));
+  }
+  EXPECT_FALSE(fs::exists(path_ / "splits/paper/x"));
+  // The same name for another type is another split; it has no times.
+  const auto other = AddSplit(
+      path_,
+      {.name = "train", .type = "author", .ids = File("ids.npy", {4, 2})});
+  ASSERT_TRUE(other.ok()) << other.status();
+  const auto timed = AddSplit(
+      path_, {.name = "x", .type = "paper", .ids = File("ids.npy", {6, 2, 0})});
+  ASSERT_TRUE(timed.ok()) << timed.status();
+  EXPECT_EQ(timed->count, 3);
+  const auto store = Open();
+  EXPECT_FALSE((*store->FindSplit(0, "train"))->time.present());
+  const Split& split = **store->FindSplit(1, "x");
+  for (int64_t i = 0; i < 3; ++i) {
+    const int64_t original = split.original_id.IntegerAt(i);
+    EXPECT_EQ(split.time.IntegerAt(i), graph.types[1].time[original]);
+  }
+  EXPECT_EQ(VerifyStore(path_), absl::OkStatus());
+}
+
+// The edges of paper__cites__paper have types, those of author__knows__author
+// have times.
+TEST_F(AddSplitTest, FindsEdgesByTheirIds) {
+  const testing::TestGraph graph = testing::RichGraph();
+  for (const int parts : {0, 3}) {
+    fs::remove_all(path_);
+    ASSERT_TRUE(testing::WriteGraph(graph, parts, path_).ok());
+    for (const int relation : {0, 1, 2}) {
+      const testing::TestRelation& edges = graph.relations[relation];
+      NewEdgeSplit split;
+      split.name = "mine";
+      split.relation = edges.src + "__" + edges.name + "__" + edges.dst;
+      const std::vector<int64_t> ids = {4, 0, 3, 4};
+      split.edge_ids = File("ids.npy", ids);
+      const auto added = AddEdgeSplit(path_, split);
+      ASSERT_TRUE(added.ok()) << added.status();
+      EXPECT_EQ(added->count, 4);
+      EXPECT_EQ(added->has_time, relation == 2);
+      EXPECT_EQ(added->has_edge_type, relation == 1);
+      const auto store = Open();
+      const EdgeSplit& seeds =
+          store->edge_split(static_cast<size_t>(2 * relation));
+      for (size_t i = 0; i < ids.size(); ++i) {
+        const auto at = static_cast<int64_t>(i);
+        const auto& [src, dst] = edges.edges[ids[i]];
+        EXPECT_EQ(seeds.edge_id.IntegerAt(at), ids[i]);
+        EXPECT_EQ(seeds.src_original_id.IntegerAt(at), src);
+        EXPECT_EQ(seeds.dst_original_id.IntegerAt(at), dst);
+        if (relation == 2) {
+          EXPECT_EQ(seeds.time.IntegerAt(at), edges.time[ids[i]]);
+        }
+        if (relation == 1) {
+          EXPECT_EQ(seeds.edge_type.IntegerAt(at), edges.type[ids[i]]);
+        }
+      }
+      split.name = "all";
+      split.all = true;
+      ASSERT_TRUE(AddEdgeSplit(path_, split).ok());
+    }
+    const auto store = Open();
+    const EdgeSplit& all = store->edge_split(5);
+    ASSERT_EQ(all.edge_id.rows(), 5);
+    for (int64_t i = 0; i < 5; ++i) EXPECT_EQ(all.edge_id.IntegerAt(i), i);
+    EXPECT_EQ(VerifyStore(path_), absl::OkStatus());
+  }
+}
+
+TEST_F(AddSplitTest, KeepsTheColumnsOfPairs) {
+  Build(2);
+  NewEdgeSplit split;
+  split.name = "mine";
+  const auto save = [&](const char* name, const Array& array) {
+    const fs::path file = directory_ / name;
+    fs::remove(file);
+    EXPECT_TRUE(WriteNpy(file, array).ok());
+    return file;
+  };
+  split.pairs =
+      save("pairs.npy", Array::Adopt(std::vector<int64_t>{0, 1, 5, 2}, {2, 2}));
+  split.times = File("times.npy", {30, 40});
+  split.edge_types = File("types.npy", {7, -8});
+  split.labels = save("labels.npy", Array::Adopt(std::vector<float>{0.5, 2}));
+  split.negatives =
+      save("negatives.npy",
+           Array::Adopt(std::vector<int64_t>{1, 2, 3, 4, 5, 6}, {2, 3}));
+  const auto added = AddEdgeSplit(path_, split);
+  ASSERT_TRUE(added.ok()) << added.status();
+  EXPECT_EQ(added->negatives, 3);
+  EXPECT_FALSE(added->has_edge_id);
+  const auto store = Open();
+  const EdgeSplit& seeds = store->edge_split(0);
+  EXPECT_EQ(seeds.src_original_id.IntegerAt(1), 5);
+  EXPECT_EQ(seeds.dst_original_id.IntegerAt(1), 2);
+  EXPECT_EQ(seeds.time.IntegerAt(1), 40);
+  EXPECT_EQ(seeds.edge_type.IntegerAt(1), -8);
+  EXPECT_EQ(seeds.label.As<float>()[0], 0.5f);
+  EXPECT_EQ(seeds.negative_original_id.IntegerAt(5), 6);
+  EXPECT_EQ(VerifyStore(path_), absl::OkStatus());
+  // Labels of a dtype that stores do not have are widened.
+  std::string bytes = FormatNpyHeader(DType::kUint8, {2});
+  bytes.replace(bytes.find("|u1"), 3, "|b1");
+  fs::remove(split.labels);
+  std::ofstream(split.labels, std::ios::binary)
+      << bytes << std::string("\1\0", 2);
+  split.name = "bools";
+  const auto bools = AddEdgeSplit(path_, split);
+  ASSERT_TRUE(bools.ok()) << bools.status();
+  EXPECT_EQ(bools->label.dtype, DType::kInt64);
+  EXPECT_EQ(Open()->edge_split(1).label.IntegerAt(0), 1);
+}
+
+TEST_F(AddSplitTest, SaysWhatIsWrongWithASplitOfEdges) {
+  Build(2);
+  AddAllEdges("edges");
+  const auto save = [&](std::vector<int64_t> values,
+                        std::vector<int64_t> shape) {
+    static int number = 0;
+    const fs::path file = directory_ / (std::to_string(number++) + ".npy");
+    EXPECT_TRUE(
+        WriteNpy(file, Array::Adopt(std::move(values), std::move(shape))).ok());
+    return file;
+  };
+  const fs::path pairs = save({0, 1, 5, 2}, {2, 2});
+  using Change = std::function<void(NewEdgeSplit&)>;
+  const std::vector<std::pair<Change, const char*>> cases = {
+      {[&](NewEdgeSplit& s) { s.name = "a/b"; }, "name \"a/b\": a split's"},
+      {[&](NewEdgeSplit& s) { s.name = "edges"; },
+       "store: node__to__node already has a split \"edges\"\nchoose another"},
+      {[&](NewEdgeSplit& s) { s.relation = "a__b__c"; }, "a__b__c"},
+      {[&](NewEdgeSplit& s) {
+         s.pairs = save({1, 2, 3}, {1, 3});
+       },
+       " has 3 columns; give (source, destination)"},
+      {[&](NewEdgeSplit& s) {
+         s.pairs = save({1, 2}, {2});
+       },
+       " has 1 dimension; it must have 2"},
+      {[&](NewEdgeSplit& s) {
+         s.pairs = save({0, 8}, {1, 2});
+       },
+       "split \"x\": destination 0 is node 8, but node type node has 8 nodes"},
+      {[&](NewEdgeSplit& s) {
+         s.times = save({1, 2}, {2, 1});
+       },
+       " has 2 dimensions; it must have 1"},
+      {[&](NewEdgeSplit& s) { s.times = save({1}, {1}); },
+       "split \"x\": column time has 1 rows for 2 pairs"},
+      {[&](NewEdgeSplit& s) {
+         s.edge_types = save({1, 2, 3}, {3});
+       },
+       "split \"x\": column edge_type has 3 rows for 2 pairs"},
+      {[&](NewEdgeSplit& s) {
+         s.labels = save({1, 2, 3}, {3});
+       },
+       "split \"x\": column label has 3 rows for 2 pairs"},
+      {[&](NewEdgeSplit& s) {
+         s.negatives = save({1, 2}, {2});
+       },
+       " has 1 dimension; it must have 2"},
+      {[&](NewEdgeSplit& s) {
+         s.negatives = save({1, 2, 3, 8}, {2, 2});
+       },
+       "split \"x\": negative 3 is node 8, but node type node has 8 nodes"},
+      {[&](NewEdgeSplit& s) {
+         s.pairs.clear();
+         s.edge_ids = save({3, 11, 12}, {3});
+       },
+       "edge id 12 at position 2: node__to__node has no such edge; its ids are "
+       "0 to 11"},
+      {[&](NewEdgeSplit& s) {
+         s.pairs.clear();
+         s.edge_ids = save({-1}, {1});
+       },
+       "edge id -1 at position 0: "},
+      {[&](NewEdgeSplit& s) {
+         s.pairs.clear();
+         s.edge_ids = save({1, 2}, {1, 2});
+       },
+       " has 2 dimensions; it must have 1"}};
+  for (const auto& [change, what] : cases) {
+    NewEdgeSplit split;
+    split.name = "x";
+    split.pairs = pairs;
+    change(split);
+    const auto added = AddEdgeSplit(path_, split);
+    ASSERT_FALSE(added.ok()) << what;
+    EXPECT_THAT(std::string(added.status().message()), HasSubstr(what));
+    EXPECT_FALSE(fs::exists(path_ / "splits/node__to__node/x"));
+  }
+  fs::remove_all(path_);
+  ASSERT_TRUE(testing::WriteGraph(testing::RichGraph(), 2, path_).ok());
+  NewEdgeSplit split;
+  split.name = "x";
+  split.all = true;
+  EXPECT_EQ(AddEdgeSplit(path_, split).status().message(),
+            "type is needed: this graph has several relations");
 }
 
 TEST_F(AddSplitTest, OpenStoresIgnoreOtherChanges) {

@@ -385,18 +385,28 @@ TEST_F(DivideEdgesTest, RefusesInvalidOptions) {
   options.edge_split_fractions = {0.8, 0.1, 0.1};
   options.edge_split_type = "node__of__node";
   ExpectRefusal(input, options,
-                "edge_split_type node__of__node: there is no such relation");
+                "edge_split_type node__of__node: there is no such relation; "
+                "the relations are node__to__node");
   options.edge_split_type.clear();
   options.edge_split_by = EdgeSplitBy::kTime;
-  ExpectRefusal(input, options, "edge_split_by time: the edges of");
+  ExpectRefusal(
+      input, options,
+      "edge_split_by time: the edges of node__to__node have no times "
+      "in this input\ngive edge times, or divide the edges at random");
   options.edge_split_by = EdgeSplitBy::kRandom;
   input.train["node__to__node"] = Save("ids.npy", {0, 1}, {2});
-  ExpectRefusal(input, options, "node__to__node already has splits");
+  ExpectRefusal(input, options,
+                "edge_split_fractions: node__to__node already has splits in "
+                "this input\nleave them out");
   input.train.clear();
   const auto file = input.edges[0].second;
   input.edges = {{"a__to__a", file}, {"b__to__b", file}};
   input.node_counts = {{"a", 5}, {"b", 5}};
-  ExpectRefusal(input, options, "edge_split_type is needed");
+  ExpectRefusal(input, options,
+                "edge_split_type is needed: the relations are a__to__a, "
+                "b__to__b");
+  options.edge_split_type = "a__to__b";
+  ExpectRefusal(input, options, "the relations are a__to__a, b__to__b");
 }
 
 }  // namespace

@@ -661,6 +661,184 @@ TEST_F(TinyImportTest, NamesTheFileThatSaysHowManyNodes) {
   ExpectRefusal(input, "has 2 nodes, because that number was given; ids are");
 }
 
+// Edges between nodes of two types are no self loops, even if the nodes have
+// the same number.
+TEST_F(TinyImportTest, EdgesBetweenTypesAreNoSelfLoops) {
+  NpyInput input;
+  input.edges = {
+      {"a__x__b", File(std::vector<int64_t>{0, 1, 0, 0, 1, 1}, {2, 3})}};
+  for (const SelfLoops loops :
+       {SelfLoops::kKeep, SelfLoops::kAdd, SelfLoops::kRemove}) {
+    ImportOptions options;
+    options.self_loops = loops;
+    options.undirected = true;
+    options.add_reverse = true;
+    const auto manifest = Import(input, options);
+    ASSERT_TRUE(manifest.ok()) << manifest.status();
+    ASSERT_EQ(manifest->schema.relations.size(), 2u);
+    EXPECT_EQ(manifest->schema.RelationName(1), "b__rev_x__a");
+    const auto store = Store::Open(directory_ / "out").value();
+    for (const EdgeColumns& edges : store->partition(0)->edges) {
+      EXPECT_EQ(edges.in.edge_id.rows(), 3);
+      EXPECT_EQ(edges.out.edge_id.rows(), 3);
+    }
+    EXPECT_THAT(store->partition(0)->edges[1].in.indices.As<uint32_t>(),
+                ElementsAreArray({0, 1, 1}));
+    std::filesystem::remove_all(directory_ / "out");
+  }
+}
+
+// If only one end has times, only lists of such neighbours have them.
+TEST_F(TinyImportTest, ListsHaveTheTimesOfTheirNeighbours) {
+  NpyInput input;
+  input.edges = {
+      {"a__x__b", Save(directory_ / "e.npy",
+                       std::vector<int64_t>{0, 2, 1, 1, 1, 0}, {2, 3})}};
+  input.node_times["a"] = File(std::vector<int64_t>{30, 10, 20}, {3});
+  ImportOptions options;
+  options.add_reverse = true;
+  const auto manifest = Import(input, options);
+  ASSERT_TRUE(manifest.ok()) << manifest.status();
+  EXPECT_TRUE(manifest->schema.node_types[0].has_time);
+  EXPECT_FALSE(manifest->schema.node_types[1].has_time);
+  const auto store = Store::Open(directory_ / "out").value();
+  const EdgeColumns &forward = store->partition(0)->edges[0],
+                    &backward = store->partition(0)->edges[1];
+  EXPECT_THAT(forward.in.time.As<int64_t>(), ElementsAreArray({10, 20, 30}));
+  EXPECT_THAT(forward.in.edge_id.As<int64_t>(), ElementsAreArray({2, 1, 0}));
+  EXPECT_FALSE(forward.out.time.present());
+  EXPECT_FALSE(backward.in.time.present());
+  EXPECT_THAT(backward.out.time.As<int64_t>(), ElementsAreArray({10, 20, 30}));
+  for (const Relation& relation : manifest->schema.relations) {
+    EXPECT_EQ(relation.time, ListTime::kNeighbor);
+  }
+}
+
+TEST_F(TinyImportTest, EdgeTypesHave32Bits) {
+  const int64_t least = std::numeric_limits<int32_t>::min(),
+                most = std::numeric_limits<int32_t>::max();
+  NpyInput input = Tiny();
+  input.edge_types[""] = File(std::vector<int64_t>{least, most, 0}, {3});
+  EXPECT_TRUE(Import(input, {}, "fits").ok());
+  std::filesystem::remove_all(directory_ / "fits");
+  input.edge_types[""] = File(std::vector<int64_t>{0, least - 1, 0}, {3});
+  ExpectRefusal(input, "row 1: edge type -2147483649 does not fit in 32 bits");
+  input.edge_types[""] = File(std::vector<int64_t>{0, 0, most + 1}, {3});
+  ExpectRefusal(input, "row 2: edge type 2147483648 does not fit in 32 bits");
+}
+
+TEST_F(TinyImportTest, ColumnsHaveTheirWidth) {
+  const auto wide = [&](int64_t rows) {
+    return File(std::vector<int64_t>(static_cast<size_t>(2 * rows), 1),
+                {rows, 2});
+  };
+  for (const auto column : {&NpyInput::edge_weights, &NpyInput::edge_times,
+                            &NpyInput::edge_types}) {
+    NpyInput input = Tiny();
+    (input.*column)[""] = wide(3);
+    ExpectRefusal(input,
+                  "column.npy: 2 numbers per row, but an edge needs one");
+  }
+  NpyInput input = Tiny();
+  input.node_times[""] = wide(4);
+  ExpectRefusal(input,
+                "column.npy: 2 numbers per row, but a node has one time");
+  input = Tiny();
+  input.edge_features[""] = File(std::vector<float>{1, 2, NAN}, {3});
+  ExpectRefusal(input, "column.npy: row 2: column 1 is NaN; a finite number");
+  input = Tiny();
+  input.labels[""] = File(std::vector<float>{1, NAN, INFINITY, 1}, {4});
+  ExpectRefusal(input,
+                "column.npy: row 2: column 1 is infinite; a number or NaN");
+}
+
+// A node is labelled if one of its labels is a number.
+TEST_F(TinyImportTest, NodesWithSomeLabelsAreLabelled) {
+  NpyInput input = Tiny();
+  input.labels[""] =
+      File(std::vector<float>{NAN, NAN, 1, NAN, NAN, 0, 3, 4}, {4, 2});
+  ImportOptions options;
+  options.split_fractions = {1, 0, 0};
+  const auto manifest = Import(input, options);
+  ASSERT_TRUE(manifest.ok()) << manifest.status();
+  ASSERT_EQ(manifest->splits.size(), 3u);
+  EXPECT_EQ(manifest->schema.node_types[0].label.row_shape[0], 2);
+  const auto store = Store::Open(directory_ / "out").value();
+  EXPECT_THAT((*store->FindSplit(0, "train"))->original_id.As<int64_t>(),
+              ElementsAreArray({1, 2, 3}));
+}
+
+TEST_F(TinyImportTest, SplitsHaveTheTimesOfTheirNodes) {
+  NpyInput input = Tiny();
+  input.node_times[""] =
+      Save(directory_ / "times.npy", std::vector<int64_t>{40, 30, 20, 10}, {4});
+  input.test[""] = File(std::vector<int64_t>{3, 0, 2}, {3});
+  ASSERT_TRUE(Import(input, {}).ok());
+  const auto store = Store::Open(directory_ / "out").value();
+  EXPECT_THAT((*store->FindSplit(0, "test"))->time.As<int64_t>(),
+              ElementsAreArray({40, 20, 10}));
+}
+
+TEST_F(TinyImportTest, RefusesToMakeSplitsThatAreGiven) {
+  NpyInput input = Tiny();
+  input.labels[""] =
+      Save(directory_ / "labels.npy", std::vector<int64_t>{1, 2, 3, 4}, {4});
+  input.test[""] = File(std::vector<int64_t>{3}, {1});
+  ImportOptions options;
+  options.split_fractions = {0.5, 0.25, 0.25};
+  ExpectRefusal(input,
+                "split_fractions: this input already has splits\nleave one of",
+                options);
+  options = {};
+  options.folds = 3;
+  ExpectRefusal(input, "folds: this input already has splits\nleave one of",
+                options);
+  options = {};
+  options.split_fractions = {0.5, 0.25, 0.25};
+  ExpectRefusal(Tiny(),
+                "split_fractions: labelled nodes are divided, but this input "
+                "has no labels",
+                options);
+}
+
+// Wide rows are read in several blocks.
+TEST_F(TinyImportTest, NormalizesAcrossBlocks) {
+  constexpr int64_t kWidth = 200'000;
+  NpyInput input = Tiny();
+  std::vector<float> values(4 * kWidth, 0);
+  for (int64_t i = 0; i < kWidth; ++i) {
+    values[i] = 1;  // 1, 3, 1, 3 in every column
+    values[kWidth + i] = values[3 * kWidth + i] = 3;
+    values[2 * kWidth + i] = 1;
+  }
+  values[3 * kWidth + 7] = -5;  // the smallest value is in the last row
+  input.features[""] = File(values, {4, kWidth});
+  const auto imported = [&](Normalization normalization) {
+    ImportOptions options;
+    options.normalize_features = normalization;
+    EXPECT_TRUE(Import(input, options).ok());
+    const auto store = Store::Open(directory_ / "out").value();
+    const auto feature = store->partition(0)->nodes[0].feature.As<float>();
+    std::filesystem::remove_all(directory_ / "out");
+    return std::vector<float>(feature.begin(), feature.end());
+  };
+  std::vector<float> feature = imported(Normalization::kRow);
+  ASSERT_EQ(feature.size(), values.size());
+  EXPECT_FLOAT_EQ(feature[0], 1.f / kWidth);  // 6 of a sum of 6 * kWidth
+  EXPECT_EQ(feature[3 * kWidth + 7], 0);
+  feature = imported(Normalization::kStandard);
+  EXPECT_FLOAT_EQ(feature[0], -1);
+  EXPECT_FLOAT_EQ(feature[kWidth], 1);
+  EXPECT_FLOAT_EQ(feature[4 * kWidth - 1], 1);
+  // 1, 3, 1, -5 have the mean 0 and the variance 9.
+  EXPECT_FLOAT_EQ(feature[kWidth + 7], 1);
+  EXPECT_FLOAT_EQ(feature[3 * kWidth + 7], -5.f / 3);
+  EXPECT_EQ(imported(Normalization::kNone), values);
+  values[2 * kWidth + 9] = NAN;
+  input.features[""] = File(values, {4, kWidth});
+  ExpectRefusal(input, "column.npy: row 2: column 10 is NaN; a finite number");
+}
+
 // The edges are wrong too, but cheap checks come first.
 class CheapChecksTest : public TinyImportTest {
  protected:
