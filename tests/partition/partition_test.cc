@@ -895,5 +895,33 @@ TEST_F(PartitionTest, RefusesPartsOutOfRange) {
   }
 }
 
+// Overwrites a number of an array of a dataset.
+template <typename T>
+void SetNumber(const std::filesystem::path& file, int64_t index, T value) {
+  const Array array = *MapNpy(file);
+  const auto header = static_cast<int64_t>(std::filesystem::file_size(file)) -
+                      array.rows() * static_cast<int64_t>(sizeof(T));
+  std::fstream out(file, std::ios::binary | std::ios::in | std::ios::out);
+  out.seekp(header + index * static_cast<int64_t>(sizeof(T)));
+  out.write(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+TEST_F(PartitionTest, NamesPairsWhoseNodesDoNotExist) {
+  TestGraph graph = SmallGraph();
+  EdgeSplitColumns& pairs = graph.edge_splits.emplace_back();
+  pairs.name = "pairs";
+  pairs.src = Array::Adopt(std::vector<int64_t>{0, 1});
+  pairs.dst = Array::Adopt(std::vector<int64_t>{2, 3});
+  const std::filesystem::path dataset = Dataset(graph);
+  SetNumber<int64_t>(
+      dataset / SplitPath("node__to__node", "pairs", "dst_original_id"), 1, 8);
+  const absl::Status status = Error({});
+  EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+  EXPECT_EQ(status.message(),
+            dataset.string() +
+                ": split \"pairs\": destination 1 is node 8, but node type "
+                "node has 8 nodes");
+}
+
 }  // namespace
 }  // namespace millrace
