@@ -25,10 +25,29 @@ TEST(HostPort, ReadsNamesAndAddresses) {
 }
 
 TEST(HostPort, RefusesWhatIsNotAnAddress) {
-  for (const char* text :
-       {"", "host", "7001", "host:", ":1", "host:0", "host:65536", "host:-1",
-        "host:1x", "::1:7001", "a/b:1", "a@b:1", "a b:1", "a\tb:1", "host: 1",
-        "[]", "host:+1", "[]:1", "host:99999999999999999999"}) {
+  for (const char* text : {"",
+                           "host",
+                           "7001",
+                           "host:",
+                           ":1",
+                           "host:0",
+                           "host:65536",
+                           "host:-1",
+                           "host:1x",
+                           "::1:7001",
+                           "a/b:1",
+                           "a@b:1",
+                           "a b:1",
+                           "a\tb:1",
+                           "host: 1",
+                           "[]",
+                           "[:1",
+                           "]:1",
+                           "[::1:1",
+                           "[[::1]]:1",
+                           "host:+1",
+                           "[]:1",
+                           "host:99999999999999999999"}) {
     const auto address = ParseHostPort(text);
     ASSERT_FALSE(address.ok()) << text;
     EXPECT_TRUE(absl::IsInvalidArgument(address.status()));
