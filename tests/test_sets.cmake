@@ -6,9 +6,9 @@
 # compare samples with the oracle and distributions with the exact ones. Other
 # tests run the same code under the sanitizers.
 set(MILLRACE_ORACLE_TESTS
-    distribution_test method_distribution_test oracle_compare oracle_edges_test
-    oracle_kinds_test oracle_seeds_test oracle_test real_graphs_test
-    temporal_epoch_test walk_distribution_test)
+    distribution_test method_distribution_test oracle_compare
+    oracle_edges_test oracle_kinds_test oracle_seeds_test oracle_test
+    real_graphs_test temporal_epoch_test walk_distribution_test)
 
 # Tests of Python, Bash, CMake and compilers rather than of programs.
 set(MILLRACE_TOOL_TESTS
@@ -40,17 +40,18 @@ set(MILLRACE_SERIAL_TESTS
     add_split_test address_list_test allowed_names_test array_test
     atomic_directory_test batch_arrays_test batch_assembler_test batch_test
     busy_time_test cast_test certificates_test child_process_test
-    completion_test csv_rows_test divide_edges_test draw_test edge_directory_test
-    edge_feature_test elements_test excluded_edges_test expand_reply_reader_test
-    fake_test field_words_test file_test float_cast_test frame_test golden_test
-    graph_checks_test
+    completion_test csv_rows_test divide_edges_test draw_test
+    edge_directory_test edge_feature_test elements_test excluded_edges_test
+    expand_reply_reader_test fake_test field_words_test file_test
+    float_cast_test frame_test gather_test golden_test graph_checks_test
     hedging_test host_port_test ids_test import_command_test importer_test
     induced_test inflated_file_test ip_network_test job_identity_test
     job_options_test job_proto_test job_rules_test job_texts_test
     label_summary_test line_reader_test lineage_command_test lineage_test
-    manifest_proto_test manifest_test method_job_test metis_partition_test
-    missing_rows_test negatives_test npy_graph_test npy_rows_test npy_test npz_formats_test
-    ogb_test option_errors_test output_test owner_groups_test partition_formats_test
+    manifest_proto_test manifest_test mapped_neighbor_source_test
+    method_job_test metis_partition_test missing_rows_test negatives_test
+    npy_graph_test npy_rows_test npy_test npz_formats_test ogb_test
+    option_errors_test output_test owner_groups_test partition_formats_test
     partition_test philox_many_test pick_slots_test program_test
     progress_test relabel_test replica_failure_test request_plan_test
     resolve_job_test resolve_seeds_test restored_rows_test schema_test

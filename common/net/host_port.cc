@@ -19,19 +19,19 @@ absl::StatusOr<HostPort> ParseHostPort(std::string_view text, int min_port) {
       colon == std::string_view::npos ? "" : text.substr(colon + 1);
   const bool bracketed =
       host.size() > 2 && host.front() == '[' && host.back() == ']';
+  if (bracketed) host = host.substr(1, host.size() - 2);
   int number = 0;
   const auto [end, error] =
       std::from_chars(port.data(), port.data() + port.size(), number);
-  const bool bad_host = host.empty() || host == "[]" ||
+  const bool bad_host = host.empty() ||
                         (!bracketed && host.find(':') != host.npos) ||
-                        host.find_first_of(" \t/@") != host.npos;
+                        host.find_first_of(" \t/@[]") != host.npos;
   if (bad_host || error != std::errc() || end != port.data() + port.size() ||
       number < min_port || number > 65535) {
     return absl::InvalidArgumentError(
         StrCat("\"", text, "\" is not HOST:PORT (or [IPV6]:PORT) with a port ",
                "of ", min_port, " to 65535"));
   }
-  if (bracketed) host = host.substr(1, host.size() - 2);
   return HostPort{std::string(host), static_cast<uint16_t>(number)};
 }
 

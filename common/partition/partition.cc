@@ -211,7 +211,7 @@ absl::StatusOr<EdgeSplitInfo> WriteEdges(
                                   .edge_type = stored.edge_type,
                                   .label = stored.label,
                                   .negative = stored.negative_original_id};
-  return WriteEdgeSplit(
+  absl::StatusOr<EdgeSplitInfo> written = WriteEdgeSplit(
       split, manifest.schema, manifest.books,
       [&](TypeIndex type, int64_t original) {
         return numbers[type].id_of[static_cast<uint64_t>(original)];
@@ -219,6 +219,9 @@ absl::StatusOr<EdgeSplitInfo> WriteEdges(
       [&](const std::string& path, const Array& array) {
         return writer.Write(path, array);
       });
+  if (!absl::IsInvalidArgument(written.status())) return written;
+  return absl::DataLossError(StrCat(dataset.path().string(), ": ",
+                                    std::string(written.status().message())));
 }
 
 Schema StoredSchema(const Schema& dataset, const PartitionOptions& options) {

@@ -8,8 +8,10 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/field_error.h"
 #include "common/graph/manifest_checks.h"
 
 namespace millrace {
@@ -360,6 +362,248 @@ TEST(Manifest, SurvivesDeepNesting) {
   EXPECT_EQ(CodeOf(std::string(1 << 20, '[')), absl::StatusCode::kDataLoss);
   EXPECT_EQ(CodeOf(std::string(1 << 18, '[') + std::string(1 << 18, ']')),
             absl::StatusCode::kDataLoss);
+}
+
+// What a reader says about a value of store.json that it refuses.
+TEST(Manifest, NamesTheValueThatItRefuses) {
+  const Json root = Json::parse(FormatManifest(Example()));
+  const std::string split =
+      "the fingerprint of splits/paper/checksum/ is not "
+      "that of its files";
+  struct Case {
+    const char* pointer;
+    Json value;
+    std::string message;
+  };
+  const std::vector<Case> cases = {
+      {"/format", "x\n", "'format' is 'x\\n', not 'millrace-store'"},
+      {"/format", 1, "'format': expected a string"},
+      {"/version", 1,
+       "store version 1; this program reads versions 2 to 3, import and "
+       "partition again"},
+      {"/version", 4,
+       "store version 4; this program reads versions 2 to 3, use a newer one"},
+      {"/sampling_version", 2,
+       "sampling version 2; this program has 1, import and partition again"},
+      {"/parts", 3, "'parts' is 3, but the offsets describe 2 partitions"},
+      {"/parts", "2", "'parts': expected a whole number"},
+      {"/parts", 2.0, "'parts': expected a whole number"},
+      {"/parts", uint64_t{1} << 63, "'parts': a number exceeds 63 bits"},
+      {"/parts", (uint64_t{1} << 63) - 1,
+       "'parts' is 9223372036854775807, but the offsets describe 2 partitions"},
+      {"/partitioning/seed", -1, "'seed': expected a whole number >= 0"},
+      {"/partitioning/method", 1, "'method': expected a string"},
+      {"/partitioning/hot", 1, "'hot': expected a string"},
+      {"/partitioning/cut_edges", "", "'cut_edges': expected a whole number"},
+      {"/partitioning", 1, "expected an object"},
+      {"/node_types", 1, "'node_types' is not a list"},
+      {"/node_types/1", 1, "'node_types'[1]: expected an object"},
+      {"/node_types/1/time", 1,
+       "'node_types'[1]: 'time': expected true or false"},
+      {"/node_types/1/hotness", nullptr,
+       "'node_types'[1]: 'hotness': expected true or false"},
+      {"/node_types/1/feature/dtype", "none",
+       "'node_types'[1]: 'feature': dtype none"},
+      {"/node_types/1/feature/shape", 3,
+       "'node_types'[1]: 'feature': 'shape': expected a list"},
+      {"/node_types/1/label", 3,
+       "'node_types'[1]: 'label': expected an object"},
+      {"/node_types/0/id_dtype", "uint64",
+       "'node_types'[0]: id_dtype 'uint64' does not fit 4 nodes"},
+      {"/node_types/0/offsets",
+       {4},
+       "'node_types'[0]: 'offsets' has fewer than two numbers"},
+      {"/node_types/0/offsets",
+       {0, -1, 4},
+       "'node_types'[0]: 'offsets': expected a whole number >= 0"},
+      {"/node_types/0/offsets",
+       {0, 1, 3},
+       "the offsets of 'author' are not 3 ascending numbers from 0 to 4"},
+      {"/node_types/0/offsets",
+       {1, 2, 4},
+       "the offsets of 'author' are not 3 ascending numbers from 0 to 4"},
+      {"/node_types/1/offsets",
+       {0, 7, 6},
+       "the offsets of 'paper' are not 3 ascending numbers from 0 to 6"},
+      {"/node_types/1/offsets",
+       {0, 6},
+       "the offsets of 'paper' are not 3 ascending numbers from 0 to 6"},
+      {"/relations/0/src", "x",
+       "'relations'[0]: no node type 'x'; the node types are 'author', "
+       "'paper'"},
+      {"/relations/1/dst", "x",
+       "'relations'[1]: no node type 'x'; the node types are 'author', "
+       "'paper'"},
+      {"/relations/1/time", "x",
+       "'relations'[1]: 'time': expected \"edge\", \"neighbor\" or null"},
+      {"/splits/0/type", "x",
+       "'splits'[0]: no node type 'x'; the node types are 'author', 'paper'"},
+      {"/splits/0/name", ".x",
+       "'.x' cannot name a node type, relation or split: 1 to 80 ASCII "
+       "characters, without spaces or slashes, not starting with '.'"},
+      {"/splits/0/part_counts",
+       {2, 0},
+       "'part_counts' of split 'checksum' are not 2 numbers that add up to 3"},
+      {"/splits/0/part_counts",
+       {2, 1},
+       "'part_counts' of split 'checksum' are not 2 numbers that add up to 3"},
+      {"/splits/0/fingerprint", "x", split},
+      {"/splits/0/fingerprint", 1,
+       "'splits'[0]: 'fingerprint': expected a string"},
+      {"/edge_splits/0/relation", "x",
+       "'edge_splits'[0]: no relation 'x'; the relations are "
+       "'author__writes__paper', 'paper__cites__paper'"},
+      {"/edge_splits/0/count", 3,
+       "the counts of edge split 'pairs' are inconsistent"},
+      {"/edge_splits/0/negatives", 1048577,
+       "the counts of edge split 'pairs' are inconsistent"},
+      {"/edge_splits/0/negatives", -1,
+       "the counts of edge split 'pairs' are inconsistent"},
+      {"/edge_splits/0/label/shape",
+       {2},
+       "the counts of edge split 'pairs' are inconsistent"},
+      {"/edge_splits/0/edge_type", 1,
+       "'edge_splits'[0]: 'edge_type': expected true or false"},
+      {"/edge_splits/0/fingerprint", "x",
+       "the fingerprint of splits/paper__cites__paper/pairs/ is not that of "
+       "its files"},
+      {"/fingerprint", "x", "the fingerprint is not that of the list of files"},
+      {"/dataset_fingerprint", 1, "'dataset_fingerprint': expected a string"},
+      {"/neighbor_original_ids", 1,
+       "'neighbor_original_ids': expected true or false"},
+      {"/files/0/path", 1, "'files'[0]: 'path': expected a string"},
+      {"/files/0/path", "a\nb", "'a\\nb' is not a path inside a store"},
+      {"/files/0/path", "..", "'..' is not a path inside a store"},
+      {"/files/0/path", "c.npy", "file 'c.npy' is listed twice"},
+      {"/files/0/bytes", -1,
+       "'files'[0]: 'bytes': expected a whole number >= 0"},
+      {"/files/0/xxh3", std::string(15, '0'),
+       "'files'[0]: expected 16 hex digits"},
+      {"/files/0/xxh3", std::string(15, '0') + "g",
+       "'files'[0]: expected 16 hex digits"},
+      {"/files/0/xxh3", std::string(15, '0') + "A",
+       "'files'[0]: expected 16 hex digits"},
+      {"/files/4/path", "splits/paper__cites__paper/other/time.npy",
+       "no file of splits/paper__cites__paper/pairs/ is listed"},
+  };
+  for (const Case& example : cases) {
+    Json changed = root;
+    changed[Json::json_pointer(example.pointer)] = example.value;
+    const absl::Status status =
+        ParseManifest(Signed(changed), "DIR/store.json").status();
+    EXPECT_EQ(status.message(), "DIR/store.json: " + example.message)
+        << example.pointer;
+  }
+}
+
+TEST(Manifest, NamesMissingMembersAndTheirPlace) {
+  const Json root = Json::parse(FormatManifest(Example()));
+  Json changed = root;
+  changed.erase("uuid");
+  EXPECT_EQ(ParseManifest(Signed(changed), "F").status().message(),
+            "F: 'uuid' is missing");
+  changed = root;
+  changed["relations"][1].erase("edges");
+  EXPECT_EQ(ParseManifest(Signed(changed), "F").status().message(),
+            "F: 'relations'[1]: 'edges' is missing");
+  EXPECT_EQ(ParseManifest("{", "F").status().message(), "F: not JSON");
+  EXPECT_EQ(ParseManifest("[]", "F").status().message(),
+            "F: expected an object");
+  changed = root;
+  changed.erase("checksum");
+  EXPECT_EQ(ParseManifest(changed.dump(), "F").status().message(),
+            "F: the checksum is missing");
+  changed["checksum"] = "0123456789abcdef";
+  EXPECT_THAT(
+      std::string(ParseManifest(changed.dump(), "F").status().message()),
+      ::testing::MatchesRegex("F: the checksum is 0123456789abcdef, "
+                              "but the content has [0-9a-f]{16}"));
+}
+
+TEST(Manifest, RefusesTwoSplitsOfTheSameName) {
+  Manifest manifest = Example();
+  manifest.splits.push_back(manifest.splits[0]);
+  manifest.splits.back().type = 0;
+  manifest.splits.back().count = 0;
+  manifest.splits.back().part_counts = {0, 0};
+  EXPECT_EQ(ValidateManifest(manifest), absl::OkStatus());
+  manifest.splits.push_back(manifest.splits[0]);
+  EXPECT_EQ(ValidateManifest(manifest).message(),
+            "split 'checksum' occurs twice");
+  manifest = Example();
+  manifest.edge_splits.push_back(manifest.edge_splits[0]);
+  EXPECT_EQ(ValidateManifest(manifest).message(),
+            "edge split 'pairs' occurs twice");
+  manifest.edge_splits[1].relation = 0;
+  EXPECT_EQ(ValidateManifest(manifest), absl::OkStatus());
+}
+
+TEST(Manifest, RefusesSplitsOfNothing) {
+  for (const TypeIndex type : {-1, 2}) {
+    Manifest manifest = Example();
+    manifest.splits[0].type = type;
+    EXPECT_EQ(ValidateManifest(manifest).message(),
+              "split 'checksum' belongs to a node type that does not exist");
+  }
+  for (const RelationIndex relation : {-1, 2}) {
+    Manifest manifest = Example();
+    manifest.edge_splits[0].relation = relation;
+    EXPECT_EQ(ValidateManifest(manifest).message(),
+              "the counts of edge split 'pairs' are inconsistent");
+  }
+}
+
+TEST(Manifest, LimitsNumbers) {
+  Manifest manifest = Example();
+  manifest.edge_splits[0].negatives = 1 << 20;
+  manifest.edge_splits[0].count = int64_t{1} << 48;
+  manifest.edge_splits[0].part_counts = {0, int64_t{1} << 48};
+  EXPECT_EQ(ValidateManifest(manifest), absl::OkStatus());
+  ++manifest.edge_splits[0].count;
+  ++manifest.edge_splits[0].part_counts[1];
+  EXPECT_EQ(ValidateManifest(manifest).message(),
+            "the counts of edge split 'pairs' are inconsistent");
+  manifest = Manifest();
+  manifest.schema.node_types = {{.name = "node", .count = 0}};
+  manifest.books = {PartitionBook(std::vector<uint64_t>(65537, 0))};
+  EXPECT_EQ(ValidateManifest(manifest), absl::OkStatus());
+  manifest.books = {PartitionBook(std::vector<uint64_t>(65538, 0))};
+  EXPECT_EQ(ValidateManifest(manifest).message(),
+            "65537 partitions; there may be 1 to 65536");
+  manifest.books.clear();
+  EXPECT_EQ(ValidateManifest(manifest).message(),
+            "a node type has no partition book");
+}
+
+TEST(Manifest, FindsSplitsAndNamesThoseThereAre) {
+  Manifest manifest = Example();
+  for (const TypeIndex type : {1, 0}) {
+    SplitInfo& split = manifest.splits.emplace_back();
+    split.type = type;
+    split.name = "valid";
+  }
+  EXPECT_EQ(manifest.FindSplit(1, "valid").value(), 1u);
+  EXPECT_EQ(manifest.FindSplit(0, "valid").value(), 2u);
+  EXPECT_EQ(manifest.FindEdgeSplit(1, "pairs").value(), 0u);
+  EXPECT_EQ(manifest.EdgeSplit(1, "pairs"), &manifest.edge_splits[0]);
+  EXPECT_EQ(manifest.EdgeSplit(0, "pairs"), nullptr);
+  const absl::Status nodes = manifest.FindSplit(1, "test").status();
+  EXPECT_EQ(nodes.code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(nodes.message(),
+            "node type paper has no split \"test\"; it has: checksum, valid");
+  EXPECT_EQ(GetFieldError(nodes)->field, "split");
+  EXPECT_EQ(GetFieldError(nodes)->value, "test");
+  const absl::Status edges = manifest.FindEdgeSplit(1, "test").status();
+  EXPECT_EQ(edges.code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(edges.message(),
+            "relation paper__cites__paper has no split \"test\" of edges; it "
+            "has: pairs");
+  EXPECT_EQ(manifest.FindEdgeSplit(0, "test").status().message(),
+            "relation author__writes__paper has no split \"test\" of edges; it "
+            "has: none");
+  manifest.splits[1].identity.conflict = "servers disagree";
+  EXPECT_EQ(manifest.FindSplit(1, "valid").status(),
+            absl::FailedPreconditionError("servers disagree"));
 }
 
 }  // namespace

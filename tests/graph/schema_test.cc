@@ -5,6 +5,9 @@
 
 #include <functional>
 #include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "common/graph/partition_book.h"
 
@@ -34,7 +37,11 @@ TEST(ParseRelationName, SplitsAtFirstAndLastSeparator) {
   EXPECT_EQ(parts->dst, "author");
   for (const char* odd :
        {"", "a", "a__b", "__a__b", "a__b__", "a____b", "______", "a___b"}) {
-    EXPECT_FALSE(ParseRelationName(odd).ok()) << odd;
+    const absl::Status status = ParseRelationName(odd).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(
+        status.message(),
+        std::string("'") + odd + "' is not a relation; write SRC__NAME__DST");
   }
 }
 
@@ -42,11 +49,14 @@ TEST(Schema, FindsByNameAndListsNames) {
   const Schema schema = TwoTypes();
   EXPECT_EQ(schema.FindType("b").value(), 1);
   EXPECT_EQ(schema.FindRelation("a__r__b").value(), 0);
-  const absl::Status type = schema.FindType("c").status();
-  EXPECT_EQ(type.code(), absl::StatusCode::kNotFound);
-  EXPECT_NE(type.message().find("'a', 'b'"), absl::string_view::npos);
-  EXPECT_EQ(schema.FindRelation("a__r__c").status().code(),
-            absl::StatusCode::kNotFound);
+  EXPECT_EQ(
+      schema.FindType("c\n").status(),
+      absl::NotFoundError("no node type 'c\\n'; the node types are 'a', 'b'"));
+  EXPECT_EQ(schema.FindRelation("a__r__c\t").status(),
+            absl::NotFoundError(
+                "no relation 'a__r__c\\t'; the relations are 'a__r__b'"));
+  EXPECT_EQ(Schema().FindRelation("x").status().message(),
+            "no relation 'x'; there are none");
 }
 
 TEST(Schema, IdDTypeGrowsAtTwoToThe32) {
@@ -66,54 +76,116 @@ TEST(ListsHaveTime, FollowsTheNeighborsType) {
   EXPECT_FALSE(ListsHaveTime(schema, 0, Direction::kIn));
 }
 
+constexpr std::string_view kNames =
+    "' cannot name a node type, relation or split: 1 to 80 ASCII characters, "
+    "without spaces or slashes, not starting with '.'";
+
 TEST(ValidateSchema, RefusesInvalidSchemas) {
   EXPECT_TRUE(ValidateSchema(TwoTypes()).ok());
-  const std::vector<std::function<void(Schema&)>> changes = {
-      [](Schema& s) { s.node_types.clear(); },
-      [](Schema& s) { s.node_types[0].name = ""; },
-      [](Schema& s) { s.node_types[0].name = "../x"; },
-      [](Schema& s) { s.node_types[0].name = ".."; },
-      [](Schema& s) { s.node_types[0].name = "x y"; },
-      [](Schema& s) { s.node_types[0].name = std::string(81, 'x'); },
-      [](Schema& s) { s.node_types[0].name = "x__y"; },
-      [](Schema& s) { s.node_types[0].name = "x_"; },
-      [](Schema& s) { s.node_types[1].name = "a"; },
-      [](Schema& s) { s.node_types[0].count = -1; },
-      [](Schema& s) {
-        s.node_types[0].feature = {DType::kFloat32, {}};
-      },
-      [](Schema& s) {
-        s.node_types[0].feature = {DType::kFloat32, {-1}};
-      },
-      [](Schema& s) {
-        s.node_types[0].feature = {DType::kFloat32,
-                                   {std::numeric_limits<int64_t>::max()}};
-      },
-      [](Schema& s) {
-        s.node_types[0].feature = {DType::kUint8, {kMaxRowValues + 1}};
-      },
-      [](Schema& s) {
-        s.node_types[0].label = {DType::kInt8, {}};
-      },
-      [](Schema& s) {
-        s.node_types[0].label = {DType::kInt64, {1, 1}};
-      },
-      [](Schema& s) { s.relations[0].src = 2; },
-      [](Schema& s) { s.relations[0].dst = -1; },
-      [](Schema& s) { s.node_types[1].name = "_b"; },
-      [](Schema& s) { s.relations[0].edge_count = -1; },
-      [](Schema& s) { s.relations[0].edge_count = 3; },
-      [](Schema& s) {
-        s.relations[0].max_edge_id = std::numeric_limits<int64_t>::max();
-      },
-      [](Schema& s) { s.node_types[0].has_time = false; },
-      [](Schema& s) { s.relations.push_back(s.relations[0]); },
+  const std::string long_name(81, 'x');
+  const auto bad_name = [](std::string_view name) {
+    return "'" + std::string(name) + std::string(kNames);
   };
-  for (size_t i = 0; i < changes.size(); ++i) {
+  const auto edges = [](const char* numbers) {
+    return std::string("relation 'a__r__b' has ") + numbers;
+  };
+  struct Change {
+    std::function<void(Schema&)> change;
+    std::string message;
+  };
+  const std::vector<Change> changes = {
+      {[](Schema& s) { s.node_types.clear(); }, "there is no node type"},
+      {[](Schema& s) { s.node_types[0].name = ""; }, bad_name("")},
+      {[](Schema& s) { s.node_types[0].name = "../x"; }, bad_name("../x")},
+      {[](Schema& s) { s.node_types[0].name = ".."; }, bad_name("..")},
+      {[](Schema& s) { s.node_types[0].name = ".x"; }, bad_name(".x")},
+      {[](Schema& s) { s.node_types[0].name = "x y"; }, bad_name("x y")},
+      {[](Schema& s) { s.node_types[0].name = "x\\y"; }, bad_name("x\\\\y")},
+      {[](Schema& s) { s.node_types[0].name = "x\x7f"; }, bad_name("x\\x7f")},
+      {[](Schema& s) { s.relations[0].name = "x/y"; }, bad_name("x/y")},
+      {[&](Schema& s) { s.node_types[0].name = long_name; },
+       bad_name(std::string(80, 'x'))},
+      {[](Schema& s) { s.node_types[0].name = "x__y"; },
+       "relation 'x__y__r__b' would be read as 'x', 'y__r', 'b'; names must "
+       "not begin or end with '_'"},
+      {[](Schema& s) { s.node_types[0].name = "x_"; },
+       "relation 'x___r__b' would be read as 'x', '_r', 'b'; names must not "
+       "begin or end with '_'"},
+      {[](Schema& s) { s.node_types[1].name = "_b"; },
+       "relation 'a__r___b' would be read as 'a', 'r_', 'b'; names must not "
+       "begin or end with '_'"},
+      {[](Schema& s) { s.node_types[1].name = "a"; }, "'a' occurs twice"},
+      {[](Schema& s) { s.node_types[1].count = -1; },
+       "node type 'b' has -1 nodes"},
+      {[](Schema& s) {
+         s.node_types[0].feature = {DType::kFloat32, {}};
+       },
+       "feature of 'a' has rows of 0 dimensions; they must have 1"},
+      {[](Schema& s) {
+         s.relations[0].feature = {DType::kFloat32, {2, 3}};
+       },
+       "feature of 'a__r__b' has rows of 2 dimensions; they must have 1"},
+      {[](Schema& s) {
+         s.node_types[0].feature = {DType::kFloat32, {-1}};
+       },
+       "feature of 'a' has rows of shape (-1); a row has at most 1048576 "
+       "values"},
+      {[](Schema& s) {
+         s.node_types[0].feature = {DType::kFloat32,
+                                    {std::numeric_limits<int64_t>::max()}};
+       },
+       "feature of 'a' has rows of shape (9223372036854775807); a row has at "
+       "most 1048576 values"},
+      {[](Schema& s) {
+         s.node_types[1].feature = {DType::kUint8, {1048577}};
+       },
+       "feature of 'b' has rows of shape (1048577); a row has at most 1048576 "
+       "values"},
+      {[](Schema& s) {
+         s.node_types[1].label = {DType::kUint8, {1048577}};
+       },
+       "label of 'b' has rows of shape (1048577); a row has at most 1048576 "
+       "values"},
+      {[](Schema& s) {
+         s.node_types[0].label = {DType::kInt8, {}};
+       },
+       "label of 'a' is int8 with rows of 0 dimensions; it must be int64 or "
+       "float32, or a matrix"},
+      {[](Schema& s) {
+         s.node_types[0].label = {DType::kInt64, {1, 1}};
+       },
+       "label of 'a' is int64 with rows of 2 dimensions; it must be int64 or "
+       "float32, or a matrix"},
+      {[](Schema& s) { s.relations[0].src = 2; },
+       "relation 'r' has a node type that does not exist"},
+      {[](Schema& s) { s.relations[0].src = -1; },
+       "relation 'r' has a node type that does not exist"},
+      {[](Schema& s) { s.relations[0].dst = 2; },
+       "relation 'r' has a node type that does not exist"},
+      {[](Schema& s) { s.relations[0].dst = -1; },
+       "relation 'r' has a node type that does not exist"},
+      {[](Schema& s) { s.relations[0].edge_count = -1; },
+       edges("-1 edges and the largest edge id 1")},
+      {[](Schema& s) { s.relations[0].edge_count = 3; },
+       edges("3 edges and the largest edge id 1")},
+      {[](Schema& s) {
+         s.relations[0].edge_count = 0;
+         s.relations[0].max_edge_id = -2;
+       },
+       edges("0 edges and the largest edge id -2")},
+      {[](Schema& s) { s.relations[0].max_edge_id = int64_t{1} << 62; },
+       edges("2 edges and the largest edge id 4611686018427387904")},
+      {[](Schema& s) { s.node_types[0].has_time = false; },
+       "relation 'a__r__b' takes its times from neighbours that have none"},
+      {[](Schema& s) { s.relations.push_back(s.relations[0]); },
+       "'a__r__b' occurs twice"},
+  };
+  for (const Change& change : changes) {
     Schema schema = TwoTypes();
-    changes[i](schema);
-    EXPECT_EQ(ValidateSchema(schema).code(), absl::StatusCode::kInvalidArgument)
-        << "change " << i;
+    change.change(schema);
+    const absl::Status status = ValidateSchema(schema);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(status.message(), change.message);
   }
 }
 
@@ -126,6 +198,23 @@ TEST(ValidateSchema, AcceptsTheLargestAllowedSchema) {
         s.node_types[0].feature = {DType::kUint8, {kMaxRowValues}};
       },
       [](Schema& s) { s.relations[0].edge_count = 0; },
+      [](Schema& s) {
+        s.relations[0].edge_count = 0;
+        s.relations[0].max_edge_id = -1;
+      },
+      [](Schema& s) { s.relations[0].max_edge_id = (int64_t{1} << 62) - 1; },
+      [](Schema& s) { s.node_types[0].name = "!~"; },
+      [](Schema& s) {
+        s.node_types[0].label = {DType::kFloat32, {}};
+      },
+      [](Schema& s) {
+        s.node_types[0].label = {DType::kInt8, {1048576}};
+      },
+      // The times of destinations are enough.
+      [](Schema& s) {
+        s.node_types[0].has_time = false;
+        s.node_types[1].has_time = true;
+      },
   };
   for (size_t i = 0; i < changes.size(); ++i) {
     Schema schema = TwoTypes();
@@ -133,6 +222,11 @@ TEST(ValidateSchema, AcceptsTheLargestAllowedSchema) {
     const absl::Status status = ValidateSchema(schema);
     EXPECT_TRUE(status.ok()) << "change " << i << ": " << status;
   }
+}
+
+TEST(ColumnSpec, BytesOfARowAreThoseOfAllItsValues) {
+  EXPECT_EQ((ColumnSpec{DType::kFloat16, {3, 5}}).row_bytes(), 30u);
+  EXPECT_EQ((ColumnSpec{DType::kInt64, {}}).row_bytes(), 8u);
 }
 
 TEST(PartitionBook, FindsOwnersAcrossEmptyPartitions) {

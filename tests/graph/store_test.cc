@@ -11,6 +11,8 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "common/file/npy.h"
 #include "tests/support/store_builder.h"
@@ -267,6 +269,234 @@ TEST_F(StoreTest, StaysReadableWhileAnArrayLives) {
   }
   fs::remove_all(path_);
   EXPECT_EQ(ids.IntegerAt(7), 7);
+}
+
+// A graph with columns of every kind, of nodes, edges and both kinds of splits.
+TestGraph GraphWithPairs() {
+  TestGraph graph = RichGraph();
+  const auto longs = [](std::vector<int64_t> values) {
+    return Array::Adopt(std::move(values));
+  };
+  graph.edge_splits.push_back(
+      {.relation = 0,
+       .name = "pairs",
+       .src = longs({4, 0}),
+       .dst = longs({6, 2}),
+       .edge_id = longs({3, 4}),
+       .time = longs({7, 8}),
+       .edge_type = Array::Adopt(std::vector<int32_t>{2, 1}),
+       .label = Array::Adopt(std::vector<float>{0.5F, 1}),
+       .negative =
+           Array::Adopt(std::vector<int64_t>{1, 2, 3, 4, 5, 6}, {2, 3})});
+  return graph;
+}
+
+std::string ShapeOf(const Array& array) {
+  std::string shape = std::to_string(array.rows());
+  for (size_t i = 1; i < array.shape().size(); ++i) {
+    shape += ", " + std::to_string(array.shape()[i]);
+  }
+  return " (" + shape + ")";
+}
+
+// The size matches store.json, so only the dtype or the shape is wrong.
+TEST_F(StoreTest, RefusesColumnsOfAnotherDTypeOrShape) {
+  Build(GraphWithPairs(), 1);
+  const Manifest manifest = (*Store::Open(path_))->manifest();
+  std::set<std::string> columns;
+  for (const FileInfo& file : manifest.files) {
+    const fs::path path(file.path);
+    const std::string column = path.stem();
+    const Array array = *MapNpy(path_ / path);
+    const bool list = column == "indices" ||
+                      file.path.find("/in/") != file.path.npos ||
+                      file.path.find("/out/") != file.path.npos;
+    std::vector<Array> others = {Array::Allocate(DType::kInt8, array.shape())};
+    std::vector<int64_t> shape = array.shape();
+    shape.push_back(1);
+    others.push_back(Array::Allocate(array.dtype(), shape));
+    if (array.shape().size() == 2) {
+      shape = array.shape();
+      ++shape[1];
+      others.push_back(Array::Allocate(array.dtype(), shape));
+    }
+    if (!list && column != "feature") {
+      shape = array.shape();
+      ++shape[0];
+      others.push_back(Array::Allocate(array.dtype(), shape));
+    }
+    for (const Array& other : others) {
+      WriteRows(manifest, path, other);
+      const absl::Status status = OpenStatus();
+      EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << file.path;
+      EXPECT_THAT(
+          std::string(status.message()),
+          AllOf(
+              HasSubstr((path_ / path).string() + " holds " +
+                        std::string(DTypeName(other.dtype())) + ShapeOf(other)),
+              HasSubstr("but store.json asks for " +
+                        std::string(DTypeName(array.dtype())) + " (")));
+    }
+    WriteRows(manifest, path, array);
+    ASSERT_TRUE(OpenStatus().ok()) << OpenStatus();
+    columns.insert(column);
+  }
+  EXPECT_EQ(columns.size(), 23u) << ::testing::PrintToString(columns);
+}
+
+TEST_F(StoreTest, RefusesListsThatDoNotCoverTheirEntries) {
+  Build(SmallGraph(), 1);
+  const Manifest manifest = (*Store::Open(path_))->manifest();
+  const fs::path file = "part-00000/edges/node__to__node/in/indptr.npy";
+  const std::vector<int64_t> good = [&] {
+    const Array array = *MapNpy(path_ / file);
+    const auto values = array.As<int64_t>();
+    return std::vector<int64_t>(values.begin(), values.end());
+  }();
+  for (const auto& [first, last] : {std::pair(1, 12), std::pair(-1, 12),
+                                    std::pair(0, 11), std::pair(0, 13)}) {
+    std::vector<int64_t> values = good;
+    values.front() = first;
+    values.back() = last;
+    WriteRows(manifest, file, Array::Adopt(std::move(values)));
+    const absl::Status status = OpenStatus();
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+    EXPECT_EQ(status.message(),
+              (path_ / file).string() + " goes from " + std::to_string(first) +
+                  " to " + std::to_string(last) +
+                  "; it must go from 0 to the 12 edges of indices.npy");
+  }
+}
+
+TEST_F(StoreTest, ErrorsOfOpeningNameThePathAndTheLimit) {
+  EXPECT_EQ(OpenStatus().message(), "no dataset or store at " + path_.string() +
+                                        ": there is no store.json");
+  Build(SmallGraph(), 3);
+  for (const int part : {-1, 3}) {
+    EXPECT_EQ(OpenStatus({0, part}).message(),
+              "no partition " + std::to_string(part) + " in " + path_.string() +
+                  "; it has 0 to 2");
+  }
+  EXPECT_EQ(OpenStatus({2}), absl::OkStatus());
+  Manifest manifest = (*Store::Open(path_))->manifest();
+  const FileInfo first = manifest.files.front();
+  ++manifest.files[0].bytes;
+  SetFingerprints(manifest);
+  std::ofstream(path_ / "store.json") << FormatManifest(manifest);
+  EXPECT_EQ(OpenStatus(),
+            absl::DataLossError((path_ / first.path).string() + " has " +
+                                std::to_string(first.bytes) +
+                                " bytes, but store.json says " +
+                                std::to_string(first.bytes + 1)));
+  manifest.files.erase(manifest.files.begin());
+  SetFingerprints(manifest);
+  std::ofstream(path_ / "store.json") << FormatManifest(manifest);
+  EXPECT_EQ(OpenStatus(), absl::DataLossError((path_ / "store.json").string() +
+                                              " does not list " + first.path));
+}
+
+// Writes store.json with only the splits of these names.
+void KeepSplits(const fs::path& path, Manifest manifest,
+                const std::set<std::string>& names) {
+  const auto unwanted = [&](const auto& split) {
+    return !names.contains(split.name);
+  };
+  std::erase_if(manifest.splits, unwanted);
+  std::erase_if(manifest.edge_splits, unwanted);
+  std::erase_if(manifest.files, [&](const FileInfo& file) {
+    const fs::path folder = fs::path(file.path).parent_path();
+    return file.path.starts_with("splits/") &&
+           !names.contains(folder.filename());
+  });
+  std::ofstream(path / "store.json") << FormatManifest(manifest);
+}
+
+TEST_F(StoreTest, FindsSplitsThatWereAddedSinceItWasOpened) {
+  Build(GraphWithPairs(), 2);
+  const Manifest all = (*Store::Open(path_))->manifest();
+  KeepSplits(path_, all, {"train"});
+  const auto before = Store::Open(path_, {1}).value();
+  EXPECT_EQ(*before->WithNewSplits(), nullptr);
+  // Splits of nodes, and splits of edges.
+  for (const bool pairs : {false, true}) {
+    KeepSplits(path_, all, {"train", pairs ? "pairs" : "test"});
+    const auto after = before->WithNewSplits().value();
+    ASSERT_NE(after, nullptr);
+    EXPECT_EQ(after->path(), before->path());
+    EXPECT_THAT(after->mapped_partitions(), ::testing::ElementsAre(1));
+    EXPECT_EQ(after->partition(0), nullptr);
+    ASSERT_NE(after->partition(1), nullptr);
+    EXPECT_EQ(after->partition(1), before->partition(1));
+    EXPECT_EQ((*after->FindSplit(1, "train"))->id.data(),
+              (*before->FindSplit(1, "train"))->id.data());
+    EXPECT_EQ(*after->FindMembers(1, "train"),
+              *before->FindMembers(1, "train"));
+    if (pairs) {
+      EXPECT_THAT(after->edge_split(0).src_original_id.As<int64_t>(),
+                  ::testing::ElementsAre(4, 0));
+    } else {
+      EXPECT_THAT((*after->FindSplit(0, "test"))->original_id.As<int64_t>(),
+                  ::testing::ElementsAre(1, 4));
+    }
+    EXPECT_EQ(*after->WithNewSplits(), nullptr);
+  }
+}
+
+TEST_F(StoreTest, RefusesOtherChangesThanAddedSplits) {
+  Build(GraphWithPairs(), 2);
+  const auto store = Store::Open(path_).value();
+  const std::string file = (path_ / "store.json").string();
+  const absl::Status other_split = absl::FailedPreconditionError(
+      file + " now describes another split of a name that is in use");
+  const Manifest good = store->manifest();
+  KeepSplits(path_, good, {"test", "pairs"});
+  EXPECT_EQ(store->WithNewSplits().status(), other_split);
+  KeepSplits(path_, good, {"train", "test"});
+  EXPECT_EQ(store->WithNewSplits().status(), other_split);
+
+  const absl::Status other_store =
+      absl::FailedPreconditionError(file + " now describes another store");
+  Manifest changed = good;
+  changed.uuid[0] = changed.uuid[0] == '0' ? '1' : '0';
+  std::ofstream(file) << FormatManifest(changed);
+  EXPECT_EQ(store->WithNewSplits().status(), other_store);
+  changed = good;
+  changed.schema.relations[0].has_type = true;
+  std::ofstream(file) << FormatManifest(changed);
+  EXPECT_EQ(store->WithNewSplits().status(), other_store);
+  changed = good;
+  ++changed.files[0].bytes;
+  SetFingerprints(changed);
+  std::ofstream(file) << FormatManifest(changed);
+  EXPECT_EQ(store->WithNewSplits().status(), other_store);
+}
+
+TEST_F(StoreTest, MembersOfASplitAreItsIds) {
+  Build(SmallGraph(), 2);
+  const auto store = Store::Open(path_).value();
+  EXPECT_EQ(*store->FindMembers(0, "valid"), nullptr);
+  EXPECT_EQ(*store->FindMembers(1, "train"), nullptr);
+  const SplitMembers* const members = *store->FindMembers(0, "train");
+  ASSERT_NE(members, nullptr);
+  EXPECT_EQ(*store->FindMembers(0, "train"), members);
+  const Array& ids = (*store->FindSplit(0, "train"))->id;
+  const auto train = ids.As<uint32_t>();
+  for (uint32_t id = 0; id < 8; ++id) {
+    EXPECT_EQ(members->contains(id),
+              std::find(train.begin(), train.end(), id) != train.end());
+  }
+  // An id beyond the nodes is damage.
+  const fs::path file = "splits/node/train/id.npy";
+  std::vector<uint32_t> damaged(train.begin(), train.end());
+  damaged[2] = 8;
+  WriteRows(store->manifest(), file, Array::Adopt(std::move(damaged)));
+  const absl::Status status =
+      (*Store::Open(path_))->FindMembers(0, "train").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(status.message(),
+            (path_ / file).string() +
+                " is damaged: seed 2 has id 8, but there are 8 nodes\nrestore "
+                "the store from a copy and verify it");
 }
 
 }  // namespace

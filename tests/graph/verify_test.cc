@@ -7,8 +7,10 @@
 #include <fstream>
 #include <functional>
 #include <limits>
+#include <tuple>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "common/file/file.h"
 #include "common/file/npy.h"
@@ -401,6 +403,94 @@ TEST(CountCutEdges, CountsEdgesBetweenPartitions) {
     EXPECT_EQ(CountCutEdges(*testing::TestStore(graph, 2).Open()).value(),
               expected);
   }
+}
+
+TEST_F(VerifyTest, CatchesWrongIdsOfPairs) {
+  testing::TestGraph graph = SmallGraph();
+  EdgeSplitColumns& pairs = graph.edge_splits.emplace_back();
+  pairs.name = "pairs";
+  pairs.src = Array::Adopt(Longs{0, 1});
+  pairs.dst = Array::Adopt(Longs{2, 3});
+  pairs.negative = Array::Adopt(Longs{4, 5, 6, 7}, {2, 2});
+  const std::string folder = "splits/node__to__node/pairs/";
+  for (const auto& [column, index, original] :
+       {std::tuple("src", 1, 1), std::tuple("dst", 1, 3),
+        std::tuple("negative", 3, 7)}) {
+    for (const uint32_t wrong : {8u, 0u}) {
+      fs::remove_all(path());
+      ASSERT_TRUE(BuildDataset(graph, path()).ok());
+      EXPECT_EQ(VerifyStore(path()), absl::OkStatus());
+      const size_t at = index;
+      Change(folder + column + ".npy",
+             std::function<void(Ids&)>([&](Ids& ids) { ids[at] = wrong; }));
+      ExpectViolation(folder + column + ".npy[" + std::to_string(index) + "]",
+                      wrong == 8 ? "8 is out of range: there are 8 nodes"
+                                 : "id 0 has original id 0, not " +
+                                       std::to_string(original));
+    }
+  }
+  fs::remove_all(path());
+  ASSERT_TRUE(BuildStore(graph, 2, {{0, 0, 0, 0, 1, 1, 1, 1}}, path()).ok());
+  EXPECT_EQ(VerifyStore(path()), absl::OkStatus());
+  Manifest manifest = ReadManifest();
+  ASSERT_EQ(manifest.edge_splits[0].part_counts, (Longs{2, 0}));
+  manifest.edge_splits[0].part_counts = {1, 1};
+  WriteManifest(manifest);
+  ExpectViolation("store.json: 'part_counts' of edge split 'pairs'",
+                  "does not match the owners of its destinations");
+}
+
+TEST_F(VerifyTest, CatchesMissingRowsOfFeaturesWithoutInLists) {
+  testing::TestGraph graph = SmallGraph();
+  graph.relations[0].in = false;
+  graph.relations[0].feature = testing::RampFeature(12, 2);
+  ASSERT_TRUE(BuildDataset(graph, path()).ok());
+  EXPECT_EQ(VerifyStore(path()), absl::OkStatus());
+  const fs::path file = path() / EdgeFeaturePath(0, "node__to__node");
+  fs::remove(file);
+  const auto written = WriteNpy(file, testing::RampFeature(13, 2)).value();
+  Manifest manifest = ReadManifest();
+  for (FileInfo& info : manifest.files) {
+    if (path() / info.path != file) continue;
+    info.bytes = written.file_bytes;
+    info.xxh3 = written.xxh3;
+  }
+  SetFingerprints(manifest);
+  manifest.dataset_fingerprint = manifest.fingerprint;
+  WriteManifest(manifest);
+  ExpectViolation(path().string() + ": node__to__node has",
+                  "13 rows of features for 12 edges");
+}
+
+TEST_F(VerifyTest, NamesCountsOfListsThatStoreJsonContradicts) {
+  ASSERT_TRUE(BuildDataset(SmallGraph(), path()).ok());
+  Manifest manifest = ReadManifest();
+  manifest.schema.relations[0].max_edge_id = 12;
+  WriteManifest(manifest);
+  EXPECT_EQ(VerifyStore(path()).message(),
+            path().string() +
+                ": the in-lists of node__to__node have 12 edges up to edge id "
+                "11, but store.json says 12 up to 12");
+}
+
+// Counting must not trust the lists, which nobody has verified.
+TEST(CountCutEdges, NamesNeighborsThatDoNotExist) {
+  const testing::TestStore built(SmallGraph(), 2);
+  const std::string file = "part-00000/edges/node__to__node/in/indices.npy";
+  const auto count = [&](uint32_t neighbor) {
+    const fs::path path = built.path() / file;
+    const Array old = MapNpy(path).value();
+    const auto ids = old.As<uint32_t>();
+    Ids changed(ids.begin(), ids.end());
+    changed[0] = neighbor;
+    fs::remove(path);
+    EXPECT_TRUE(WriteNpy(path, Array::Adopt(std::move(changed))).ok());
+    return CountCutEdges(*built.Open());
+  };
+  EXPECT_TRUE(count(7).ok());
+  EXPECT_EQ(count(8).status(),
+            absl::DataLossError((built.path() / file).string() +
+                                "[0]: 8 is out of range: there are 8 nodes"));
 }
 
 }  // namespace

@@ -21,6 +21,8 @@
 #include "common/graph/store.h"
 #include "common/graph/verify.h"
 #include "common/ingest/add_split.h"
+#include "common/partition/assignment.h"
+#include "common/partition/partition_nodes.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/support/store_builder.h"
@@ -720,6 +722,8 @@ TEST_F(PartitionTest, PresampleCountsBatchesThatVisitANode) {
   std::vector<float> visits;
   for (const float value : hotness) visits.push_back(std::floor(value));
   EXPECT_THAT(visits, ElementsAre(1, 1, 1, 0, 0));
+  // A fraction of the largest degree, below 1, orders nodes visited as often.
+  EXPECT_THAT(hotness, ElementsAre(1.46875F, 1.46875F, 1, 0.9375F, 0.46875F));
   EXPECT_EQ(result.store->manifest().partitioning.hot, "presample");
 }
 
@@ -892,6 +896,450 @@ TEST_F(PartitionTest, RefusesPartsOutOfRange) {
   for (const int parts : {0, -1, 65536}) {
     options.parts = parts;
     EXPECT_THAT(Error(options).message(), HasSubstr("parts"));
+  }
+}
+
+TEST_F(PartitionTest, ErrorsNameTheOptionItsValueAndTheLimit) {
+  const std::string dataset = Dataset(RichGraph()).string();
+  const auto npy = [this](const std::string& name, const Array& array) {
+    return WriteFile(name, array);
+  };
+  const std::filesystem::path papers =
+      npy("papers.npy", Array::Adopt(std::vector<int64_t>(7, 1)));
+  const std::filesystem::path zeros =
+      npy("zeros.npy", Array::Adopt(std::vector<int64_t>(5, 0)));
+  const std::filesystem::path matrix =
+      npy("matrix.npy", Array::Allocate(DType::kInt64, {5, 1}));
+  const std::filesystem::path few =
+      npy("few.npy", Array::Adopt(std::vector<int64_t>(4, 0)));
+  const std::filesystem::path high =
+      npy("high.npy", Array::Adopt(std::vector<int64_t>{0, 1, 1, 2, 0}));
+  using Files = std::map<std::string, std::filesystem::path>;
+  struct Case {
+    int parts;
+    PartitionMethod method;
+    Files files;
+    std::string message;
+  };
+  const auto random = PartitionMethod::kRandom;
+  const auto given = PartitionMethod::kGiven;
+  const std::vector<Case> cases = {
+      {0, random, {}, "parts 0 is out of range: 1 to 65535"},
+      {65536, random, {}, "parts 65536 is out of range: 1 to 65535"},
+      // 5 authors and 7 papers.
+      {65535,
+       random,
+       {},
+       "parts 65535: " + dataset +
+           " has only 12 nodes\nask for at most as many partitions as nodes"},
+      {13,
+       random,
+       {},
+       "parts 13: " + dataset +
+           " has only 12 nodes\nask for at most as many partitions as nodes"},
+      {2, given, {}, "method given needs assignment"},
+      {2, random, {{"author", zeros}}, "assignment needs method given"},
+      {2,
+       given,
+       {{"paper", papers}},
+       "assignment: no file for node type \"author\"; give one as "
+       "author=F.npy"},
+      {2,
+       given,
+       {{"author", zeros}},
+       "assignment: no file for node type \"paper\"; give one as "
+       "paper=F.npy"},
+      {2,
+       given,
+       {{"author", zeros}, {"editor", zeros}, {"paper", papers}},
+       "assignment editor=" + zeros.string() +
+           ": no node type 'editor'; the node types are 'author', 'paper'"},
+      {2,
+       given,
+       {{"author", matrix}, {"paper", papers}},
+       matrix.string() + ": an assignment has one dimension, but this has 2"},
+      {2,
+       given,
+       {{"author", few}, {"paper", papers}},
+       few.string() + ": 4 values, but type \"author\" has 5 nodes"},
+      {2,
+       given,
+       {{"author", high}, {"paper", papers}},
+       high.string() + ": index 3 is 2, but partitions are 0 to 1"},
+      {1,
+       given,
+       {{"author", zeros}, {"paper", papers}},
+       papers.string() + ": index 0 is 1, but partitions are 0 to 0"},
+  };
+  for (const Case& example : cases) {
+    PartitionOptions options;
+    options.parts = example.parts;
+    options.method = example.method;
+    options.assignment = example.files;
+    const absl::Status status = Error(options);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(status.message(), example.message);
+  }
+  PartitionOptions options;
+  options.method = given;
+  EXPECT_EQ(ReasonOf(Error(options)), "no_assignment");
+}
+
+TEST_F(PartitionTest, RefusalsOfDatasetsNameThem) {
+  const std::string dataset = Dataset(RichGraph()).string();
+  PartitionOptions options;
+  options.directions = StoredDirections::kOut;
+  EXPECT_EQ(Error(options).message(),
+            dataset + ": no out-lists of relation author__knows__author");
+  options.directions = StoredDirections::kBoth;
+  EXPECT_EQ(Error(options).message(),
+            dataset + ": no out-lists of relation author__knows__author");
+  TestGraph graph = RichGraph();
+  graph.relations[1].in = false;
+  Dataset(graph);
+  options.directions = StoredDirections::kIn;
+  EXPECT_EQ(Error(options).message(),
+            dataset + ": no in-lists of relation paper__cites__paper");
+
+  Dataset(SmallGraph());
+  // A store of one partition is no dataset either.
+  const Partitioned store = Run({});
+  EXPECT_EQ(
+      PartitionDataset(store.path, directory_ / "again", {}).status().message(),
+      store.path.string() +
+          " is already partitioned\npartition the dataset that it was made "
+          "from");
+}
+
+TEST(CheckFeatureCastTest, OnlyFloatsCanBeConverted) {
+  for (const auto& [from, to] :
+       {std::pair(DType::kUint8, DType::kNone),
+        std::pair(DType::kUint8, DType::kUint8),
+        std::pair(DType::kNone, DType::kFloat16),
+        std::pair(DType::kFloat16, DType::kFloat32),
+        std::pair(DType::kFloat32, DType::kBFloat16)}) {
+    EXPECT_EQ(CheckFeatureCast("node", from, to), absl::OkStatus());
+  }
+  const absl::Status status =
+      CheckFeatureCast("paper", DType::kUint8, DType::kFloat16);
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(status.message(),
+            "feature_dtype float16: the features of \"paper\" are uint8; only "
+            "floats can be converted\nleave it out, or import the features as "
+            "float32");
+}
+
+// More rows than are converted at once. The values have 8 significant bits, so
+// bfloat16 holds them exactly: its bits are the upper half of float32's.
+TEST_F(PartitionTest, ConvertsManyRowsOfFeatures) {
+  constexpr int64_t kNodes = 1000;
+  constexpr int64_t kDims = 3;
+  TestGraph graph;
+  graph.types = {
+      {.count = kNodes,
+       .feature = Array::Allocate(DType::kFloat32, {kNodes, kDims})}};
+  const auto values = graph.types[0].feature.MutableAs<float>();
+  for (size_t i = 0; i < values.size(); ++i) {
+    values[i] = static_cast<float>(i % 251);
+  }
+  graph.relations = {{.edges = {{0, 1}}}};
+  Dataset(graph);
+  PartitionOptions options;
+  options.parts = 2;
+  options.method = PartitionMethod::kRandom;
+  options.feature_dtype = DType::kBFloat16;
+  const Partitioned result = Run(options);
+  for (int part = 0; part < 2; ++part) {
+    const NodeColumns& nodes = result.store->partition(part)->nodes[0];
+    ASSERT_EQ(nodes.feature.rows(), 500);
+    for (int64_t row = 0; row < nodes.feature.rows(); ++row) {
+      const int64_t original = nodes.original_id.IntegerAt(row);
+      for (int64_t j = 0; j < kDims; ++j) {
+        uint16_t stored;
+        std::memcpy(&stored, nodes.feature.data() + 2 * (row * kDims + j), 2);
+        const auto wanted = static_cast<float>((original * kDims + j) % 251);
+        uint32_t bits;
+        std::memcpy(&bits, &wanted, 4);
+        ASSERT_EQ(stored, bits >> 16) << original << " " << j;
+      }
+    }
+  }
+}
+
+TEST(PartitionReportTest, BalanceIsTheLargestPartOverTheAverage) {
+  PartitionReport report;
+  report.parts = {{.nodes = 1, .edges = 6}, {.nodes = 3, .edges = 2}};
+  report.nodes = 4;
+  report.edges = 8;
+  EXPECT_EQ(report.node_balance(), 1.5);
+  EXPECT_EQ(report.edge_balance(), 1.5);
+  report.parts = {{.nodes = 5}, {.nodes = 1, .edges = 8}, {}};
+  report.nodes = 6;
+  EXPECT_EQ(report.node_balance(), 2.5);
+  EXPECT_EQ(report.edge_balance(), 3);
+}
+
+TEST_F(PartitionTest, TheManifestSaysHowAStoreWasMade) {
+  Dataset(SmallGraph());
+  for (const auto& [method, name] :
+       {std::pair(PartitionMethod::kMetis, "metis"),
+        std::pair(PartitionMethod::kLdg, "ldg"),
+        std::pair(PartitionMethod::kRandom, "random"),
+        std::pair(PartitionMethod::kHash, "hash")}) {
+    PartitionOptions options;
+    options.parts = 2;
+    options.method = method;
+    options.seed = 77;
+    const PartitioningInfo& made = Run(options).store->manifest().partitioning;
+    EXPECT_EQ(made.method, name);
+    EXPECT_EQ(made.seed, 77);
+    EXPECT_EQ(made.hot, "degree");
+  }
+}
+
+TEST_F(PartitionTest, NeighborsOriginalIdsAreOptional) {
+  Dataset(SmallGraph());
+  for (const bool wanted : {true, false}) {
+    PartitionOptions options;
+    options.neighbor_original_ids = wanted;
+    const Partitioned result = Run(options);
+    EXPECT_EQ(result.store->manifest().neighbor_original_ids, wanted);
+    const NeighborLists& lists = result.store->partition(0)->edges[0].in;
+    ASSERT_EQ(lists.neighbor_original_id.present(), wanted);
+    if (!wanted) continue;
+    const std::vector<int64_t> originals = Originals(*result.store, 0);
+    for (int64_t i = 0; i < lists.indices.rows(); ++i) {
+      EXPECT_EQ(lists.neighbor_original_id.IntegerAt(i),
+                originals[lists.indices.IntegerAt(i)]);
+    }
+  }
+}
+
+TEST_F(PartitionTest, CountsEdgesOnceInWhicheverDirection) {
+  const TestGraph graph = RandomGraph(30, 400);
+  Dataset(graph);
+  for (const StoredDirections directions :
+       {StoredDirections::kIn, StoredDirections::kOut,
+        StoredDirections::kBoth}) {
+    PartitionOptions options;
+    options.parts = 3;
+    options.method = PartitionMethod::kRandom;
+    options.directions = directions;
+    const Partitioned result = Run(options);
+    std::vector<int> owner(30);
+    const std::vector<int64_t> originals = Originals(*result.store, 0);
+    for (size_t id = 0; id < originals.size(); ++id) {
+      owner[originals[id]] = result.store->book(0).Owner(id);
+    }
+    std::vector<int64_t> edges(3, 0);
+    std::vector<int64_t> cut(3, 0);
+    for (const auto& [src, dst] : graph.relations[0].edges) {
+      const int part = owner[directions == StoredDirections::kOut ? src : dst];
+      ++edges[part];
+      cut[part] += owner[src] != owner[dst];
+    }
+    EXPECT_EQ(result.report.nodes, 30);
+    EXPECT_EQ(result.report.edges, 400);
+    for (int part = 0; part < 3; ++part) {
+      EXPECT_EQ(result.report.parts[part].nodes, 10);
+      EXPECT_EQ(result.report.parts[part].edges, edges[part]);
+      EXPECT_EQ(result.report.parts[part].cut_edges, cut[part]);
+    }
+  }
+}
+
+// Overwrites a number of an array of a dataset.
+template <typename T>
+void SetNumber(const std::filesystem::path& file, int64_t index, T value) {
+  const Array array = *MapNpy(file);
+  const auto header = static_cast<int64_t>(std::filesystem::file_size(file)) -
+                      array.rows() * static_cast<int64_t>(sizeof(T));
+  std::fstream out(file, std::ios::binary | std::ios::in | std::ios::out);
+  out.seekp(header + index * static_cast<int64_t>(sizeof(T)));
+  out.write(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+TEST_F(PartitionTest, NamesNeighborsThatDoNotExist) {
+  for (const PartitionMethod method :
+       {PartitionMethod::kRandom, PartitionMethod::kMetis,
+        PartitionMethod::kLdg}) {
+    const auto file = Dataset(SmallGraph()) /
+                      ListPath(0, "node__to__node", Direction::kIn, "indices");
+    SetNumber<uint32_t>(file, 2, 8);
+    PartitionOptions options;
+    options.parts = 2;
+    options.method = method;
+    const absl::Status status = Error(options);
+    EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+    EXPECT_EQ(status.message(),
+              file.string() + ": entry 2 is 8, but there are 8 nodes");
+  }
+  // LDG also follows lists that it does not store.
+  const auto out = Dataset(SmallGraph()) /
+                   ListPath(0, "node__to__node", Direction::kOut, "indices");
+  SetNumber<uint32_t>(out, 3, 9);
+  PartitionOptions options;
+  options.parts = 2;
+  options.method = PartitionMethod::kLdg;
+  EXPECT_EQ(Error(options).message(),
+            out.string() + ": entry 3 is 9, but there are 8 nodes");
+}
+
+// Author 0 wrote papers 0 and 2, of which the in-edges are 0 to 2 and 4.
+TEST_F(PartitionTest, NamesSlotsThatAreNotOfTheNeighbor) {
+  TestGraph graph = RichGraph();
+  graph.relations.resize(1);
+  graph.relations[0].edges[0].first = 0;
+  for (const auto& [entry, slot, node] :
+       {std::tuple(0, -1, 0), std::tuple(0, 3, 0), std::tuple(1, 3, 2),
+        std::tuple(1, 5, 2)}) {
+    const std::filesystem::path dataset = Dataset(graph);
+    const auto path = [&](const char* column) {
+      return dataset /
+             ListPath(0, "author__writes__paper", Direction::kOut, column);
+    };
+    SetNumber<int64_t>(path("slot"), entry, slot);
+    PartitionOptions options;
+    options.directions = StoredDirections::kOut;
+    const absl::Status status = Error(options);
+    EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+    EXPECT_EQ(status.message(),
+              StrCat(path("indices").string(), ": the slot.npy beside it has ",
+                     slot, " at entry ", entry,
+                     ", which is not an in-edge of node ", node));
+  }
+}
+
+TEST_F(PartitionTest, NamesSeedsThatDoNotExist) {
+  for (const int64_t seed : {-1, 8}) {
+    const std::filesystem::path file =
+        Dataset(SmallGraph()) / SplitPath("node", "train", "original_id");
+    SetNumber<int64_t>(file, 1, seed);
+    const absl::Status status = Error({});
+    EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+    EXPECT_EQ(status.message(), StrCat(file.string(), ": index 1 is ", seed,
+                                       ", but there are 8 nodes"));
+  }
+}
+
+TEST_F(PartitionTest, SelfLoopsAloneGiveEqualShares) {
+  TestGraph graph;
+  graph.types = {{.count = 10}};
+  graph.relations = {{.edges = {{0, 0}, {1, 1}, {1, 1}}}};
+  Dataset(graph);
+  PartitionOptions options;
+  options.parts = 2;
+  const Partitioned result = Run(options);
+  EXPECT_EQ(result.report.parts[0].nodes, 5);
+  EXPECT_EQ(result.report.parts[1].nodes, 5);
+}
+
+TEST_F(PartitionTest, KeepsTheColumnsOfPairs) {
+  TestGraph graph = RichGraph();
+  const auto longs = [](std::vector<int64_t> values) {
+    return Array::Adopt(std::move(values));
+  };
+  Array negative = Array::Allocate(DType::kInt64, {3, 2});
+  const std::vector<int64_t> negatives = {6, 5, 4, 3, 2, 1};
+  std::copy(negatives.begin(), negatives.end(),
+            negative.MutableAs<int64_t>().begin());
+  graph.edge_splits = {
+      {.relation = 0,
+       .name = "pairs",
+       .src = longs({4, 0, 2}),
+       .dst = longs({6, 2, 3}),
+       .edge_id = longs({3, 4, 2}),
+       .time = longs({7, 8, 9}),
+       .edge_type = Array::Adopt(std::vector<int32_t>{2, 1, 0}),
+       .label = Array::Adopt(std::vector<float>{0.5F, 1, 2}),
+       .negative = negative}};
+  Dataset(graph);
+  PartitionOptions options;
+  options.parts = 3;
+  options.method = PartitionMethod::kHash;
+  const Partitioned result = Run(options);
+  const Store& store = *result.store;
+  const std::vector<int64_t> authors = Originals(store, 0);
+  const std::vector<int64_t> papers = Originals(store, 1);
+  const EdgeSplit& split = store.edge_split(0);
+  std::vector<int64_t> counts(3, 0);
+  for (int64_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(authors.at(split.src.IntegerAt(i)),
+              graph.edge_splits[0].src.IntegerAt(i));
+    EXPECT_EQ(papers.at(split.dst.IntegerAt(i)),
+              graph.edge_splits[0].dst.IntegerAt(i));
+    ++counts[store.book(1).Owner(split.dst.IntegerAt(i))];
+    for (int64_t j = 2 * i; j < 2 * i + 2; ++j) {
+      EXPECT_EQ(papers.at(split.negative.As<uint32_t>()[j]), negatives[j]);
+    }
+  }
+  EXPECT_EQ(store.manifest().edge_splits[0].part_counts, counts);
+  EXPECT_THAT(split.src_original_id.As<int64_t>(), ElementsAre(4, 0, 2));
+  EXPECT_THAT(split.dst_original_id.As<int64_t>(), ElementsAre(6, 2, 3));
+  EXPECT_THAT(split.edge_id.As<int64_t>(), ElementsAre(3, 4, 2));
+  EXPECT_THAT(split.time.As<int64_t>(), ElementsAre(7, 8, 9));
+  EXPECT_THAT(split.edge_type.As<int32_t>(), ElementsAre(2, 1, 0));
+  EXPECT_THAT(split.label.As<float>(), ElementsAre(0.5F, 1, 2));
+  EXPECT_THAT(split.negative_original_id.As<int64_t>(),
+              ::testing::ElementsAreArray(negatives));
+}
+
+TEST_F(PartitionTest, NamesPairsWhoseNodesDoNotExist) {
+  TestGraph graph = SmallGraph();
+  EdgeSplitColumns& pairs = graph.edge_splits.emplace_back();
+  pairs.name = "pairs";
+  pairs.src = Array::Adopt(std::vector<int64_t>{0, 1});
+  pairs.dst = Array::Adopt(std::vector<int64_t>{2, 3});
+  const std::filesystem::path dataset = Dataset(graph);
+  SetNumber<int64_t>(
+      dataset / SplitPath("node__to__node", "pairs", "dst_original_id"), 1, 8);
+  const absl::Status status = Error({});
+  EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+  EXPECT_EQ(status.message(),
+            dataset.string() +
+                ": split \"pairs\": destination 1 is node 8, but node type "
+                "node has 8 nodes");
+}
+
+// A path out of node 0, the only seed, which three hops follow to node 3.
+TEST_F(PartitionTest, PresamplesThreeHopsOfTrainByDefault) {
+  TestGraph graph;
+  graph.types = {{.count = 6}};
+  graph.relations = {{.edges = {{0, 1}, {1, 2}, {2, 3}, {3, 4}, {4, 5}}}};
+  graph.splits.push_back({.ids = {0}});
+  Dataset(graph);
+  PartitionOptions options;
+  options.hot = HotnessMethod::kPresample;
+  for (const auto& [directions, wanted] :
+       {std::pair(StoredDirections::kOut, 4),
+        std::pair(StoredDirections::kIn, 1),
+        std::pair(StoredDirections::kBoth, 1)}) {
+    options.directions = directions;
+    const Partitioned result = Run(options);
+    const Array& hotness = result.store->partition(0)->nodes[0].hotness;
+    const std::vector<int64_t> originals = Originals(*result.store, 0);
+    for (int64_t id = 0; id < 6; ++id) {
+      EXPECT_EQ(std::floor(hotness.As<float>()[id]),
+                originals[id] < wanted ? 1 : 0);
+    }
+  }
+}
+
+TEST(AssignTest, TypesAndSeedsGiveOtherAssignments) {
+  Schema schema;
+  schema.node_types = {{.name = "a", .count = 64}, {.name = "b", .count = 64}};
+  const uint64_t seed = 5;
+  const uint64_t other = seed + (uint64_t{1} << 32);
+  const Assignment random = AssignRandom(schema, 4, seed);
+  EXPECT_NE(random[0], random[1]);
+  EXPECT_NE(random, AssignRandom(schema, 4, other));
+  const Assignment hash = AssignHash(schema, 4, seed);
+  EXPECT_EQ(hash[0], hash[1]);
+  EXPECT_NE(hash, AssignHash(schema, 4, other));
+  for (const Assignment& assignment : {random, hash}) {
+    EXPECT_THAT(assignment[0], Each(Le(3)));
+    EXPECT_THAT(assignment[0], ::testing::Contains(3));
+    EXPECT_THAT(assignment[0], ::testing::Contains(0));
   }
 }
 

@@ -4,9 +4,11 @@
 #include <google/protobuf/descriptor.h>
 #include <gtest/gtest.h>
 
+#include <initializer_list>
 #include <limits>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "common/sample/job_options.h"
@@ -139,6 +141,82 @@ TEST(JobProtoTest, ColumnsRoundTrip) {
   const auto back = ColumnsFromProto(proto);
   ASSERT_TRUE(back.ok()) << back.status();
   EXPECT_EQ(*back, columns);
+}
+
+TEST(JobProtoTest, ErrorsNameTheFieldAndItsValue) {
+  struct Case {
+    void (*change)(v1::Job& job);
+    const char* message;
+  };
+  for (const Case& example : std::initializer_list<Case>{
+           {[](v1::Job& j) {
+              j.set_direction(static_cast<v1::Job::Direction>(9));
+            },
+            "unknown job.direction 9"},
+           {[](v1::Job& j) { j.set_method(static_cast<v1::Job::Method>(-1)); },
+            "unknown job.method -1"},
+           {[](v1::Job& j) {
+              j.set_negatives(static_cast<v1::Job::Negatives>(77));
+            },
+            "unknown job.negatives 77"},
+           {[](v1::Job& j) {
+              j.add_relation_fanouts()->set_relation("a__b__c");
+              j.add_relation_fanouts()->set_relation("a__b__d");
+              j.add_relation_fanouts()->set_relation("a__b__c");
+            },
+            "job.relation_fanouts names a__b__c twice"}}) {
+    v1::Job job;
+    example.change(job);
+    const absl::Status status = JobFromProto(job).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    EXPECT_EQ(status.message(), example.message);
+  }
+  v1::Columns columns;
+  columns.set_labels(static_cast<v1::Columns::LabelRows>(3));
+  EXPECT_EQ(ColumnsFromProto(columns).status().message(),
+            "unknown columns.labels 3");
+  columns.set_labels(v1::Columns::LABEL_ROWS_ALL);
+  columns.set_feature_dtype(static_cast<v1::DType>(99));
+  EXPECT_EQ(ColumnsFromProto(columns).status().message(),
+            "unknown columns.feature_dtype 99");
+}
+
+TEST(JobProtoTest, LargeNumbersStayWhole) {
+  v1::Job job;
+  job.set_batch_size((uint64_t{1} << 63) - 1);
+  EXPECT_EQ(JobFromProto(job)->batch_size, std::numeric_limits<int64_t>::max());
+  job.set_walks(2147483646);
+  EXPECT_EQ(JobFromProto(job)->walks, 2147483646);
+}
+
+// Each column alone, so that none stands for another.
+TEST(JobProtoTest, EachColumnHasAFieldOfItsOwn) {
+  for (bool Columns::*const member :
+       {&Columns::features, &Columns::edge_features, &Columns::original_ids,
+        &Columns::edge_ids, &Columns::degrees}) {
+    Columns columns;
+    columns.features = false;
+    columns.labels = LabelRows::kNone;
+    columns.*member = true;
+    v1::Columns proto;
+    ColumnsToProto(columns, proto);
+    EXPECT_EQ(*ColumnsFromProto(proto), columns);
+    EXPECT_EQ(proto.features() + proto.edge_features() + proto.original_ids() +
+                  proto.edge_ids() + proto.degrees(),
+              1);
+  }
+}
+
+TEST(JobProtoTest, UsedSplitsRoundTrip) {
+  v1::ExpandRequest request;
+  UsedSplitsToProto({{"paper", "train", "f"}, {"a__b__c", "test", "g"}},
+                    *request.mutable_splits());
+  const std::vector<UsedSplit> back = UsedSplitsFromProto(request.splits());
+  ASSERT_EQ(back.size(), 2u);
+  EXPECT_EQ(back[0].type, "paper");
+  EXPECT_EQ(back[0].name, "train");
+  EXPECT_EQ(back[0].fingerprint, "f");
+  EXPECT_EQ(back[1].type, "a__b__c");
 }
 
 }  // namespace

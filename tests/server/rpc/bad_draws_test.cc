@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/support/fleet_harness.h"
@@ -475,6 +476,175 @@ TEST_F(BadSampleTest, MissingEdgeFeaturesAreRefused) {
                 }),
                 kInvalid,
                 "edge_features and method ppr cannot be used together");
+}
+
+std::string NotInRange(const std::string& place, int64_t id) {
+  return place + " is " + std::to_string(id) +
+         ", which is not in the id range [0, " + std::to_string(id) + ")";
+}
+
+// By default, the request asks for sources of edges user -> item.
+TEST_F(BadDrawsTest, RefusedFrontiersNameTheirNumbers) {
+  using Request = v1::ExpandRequest;
+  using Frontier = v1::ExpandRequest::Frontier;
+  const auto users = static_cast<uint32_t>(RandomGraph(1).types[0].count);
+  const auto items = static_cast<uint32_t>(RandomGraph(1).types[1].count);
+  ASSERT_NE(users, items);
+  const auto exclude = [](uint32_t node, uint32_t neighbor) {
+    return [=](Request&, Frontier& f) {
+      f.set_excluded_nodes(Raw<uint32_t>({node}));
+      f.set_excluded_neighbors(Raw<uint32_t>({neighbor}));
+    };
+  };
+  EXPECT_EQ(ExpandStatus(exclude(items - 1, users - 1)), absl::OkStatus());
+  EXPECT_EQ(ExpandStatus([&](auto&, auto& f) {
+              f.set_fanout(1 << 20);
+              f.set_ids(Raw<uint32_t>({items - 1}));
+            }),
+            absl::OkStatus());
+  const std::string fanout = " is not -1 or 1 to 1048576";
+  const std::vector<std::pair<Change, std::string>> cases = {
+      {[](Request&, Frontier& f) { f.set_fanout(0); }, "fanout 0" + fanout},
+      {[](Request&, Frontier& f) { f.set_fanout(-2); }, "fanout -2" + fanout},
+      {[](Request&, Frontier& f) { f.set_fanout((1 << 20) + 1); },
+       "fanout 1048577" + fanout},
+      {[](Request&, Frontier& f) { f.set_relation(3); },
+       "relation 3: the graph has 3\nnumber them from 0, in the order of "
+       "Describe"},
+      {[&](Request&, Frontier& f) { f.set_ids(Raw<uint32_t>({items})); },
+       NotInRange("ids[0]", items)},
+      {[&](Request& r, Frontier& f) {
+         r.set_direction(v1::Job::DIRECTION_OUT);
+         f.set_ids(Raw<uint32_t>({0, users}));
+       },
+       NotInRange("ids[1]", users)},
+      {[](Request&, Frontier& f) { f.set_trees(Raw<uint32_t>({1})); },
+       "1 trees for 2 ids"},
+      {[](Request&, Frontier& f) { f.set_trees("123"); },
+       "trees has 3 bytes, which is not a multiple of 4"},
+      {exclude(items, 0), NotInRange("excluded_nodes[0]", items)},
+      {exclude(0, users), NotInRange("excluded_neighbors[0]", users)},
+      {[](Request&, Frontier& f) { f.set_excluded_times("1234"); },
+       "excluded_times has 4 bytes, which is not a multiple of 8"},
+      {[](Request& r, Frontier&) {
+         r.set_direction(static_cast<v1::Job::Direction>(7));
+         r.set_hop(2);
+       },
+       "direction 7, rule 0, hop 2: no such direction or rule, or beyond hop "
+       "65535"}};
+  for (const auto& [change, message] : cases) {
+    ExpectRefused(ExpandStatus(change), kInvalid, message);
+  }
+}
+
+TEST_F(BadDrawsTest, DirectionsWithoutListsAreRefused) {
+  testing::TestGraph graph = testing::SmallGraph();
+  graph.relations[0].out = false;
+  FleetHarness fleet(graph, 1);
+  ExpectRefused(
+      ExpandStatus(
+          [](auto& r, auto&) { r.set_direction(v1::Job::DIRECTION_OUT); },
+          &fleet),
+      kLacks, "direction out: the store has no out-lists of node__to__node");
+}
+
+TEST_F(BadDrawsTest, GathersOfNoColumnNameTheirNumbers) {
+  const auto gather = [](uint32_t type, int column, int dtype) {
+    v1::GatherRequest request;
+    request.set_node_type(type);
+    request.set_column(static_cast<v1::NodeColumn>(column));
+    request.set_feature_dtype(static_cast<v1::DType>(dtype));
+    request.set_ids(Raw<uint32_t>({0}));
+    return CallGather(*rich_->Stub(0), request).status;
+  };
+  EXPECT_EQ(gather(1, 0, 0), absl::OkStatus());
+  ExpectRefused(gather(2, 0, 0), kInvalid,
+                "node type 2, column 0, dtype 0: no such column");
+  ExpectRefused(gather(1, 77, 0), kInvalid,
+                "node type 1, column 77, dtype 0: no such column");
+  ExpectRefused(gather(1, 0, 99), kInvalid,
+                "node type 1, column 0, dtype 99: no such column");
+  ExpectRefused(gather(0, 0, 0), kLacks,
+                "node type user has no such column (0)");
+}
+
+TEST_F(BadSampleTest, RefusedSeedsNameTheirNumbers) {
+  const auto items = static_cast<uint32_t>(RandomGraph(1).types[1].count);
+  const std::string alone =
+      "explicit_dst_ids, explicit_negative_ids or explicit_times without "
+      "explicit_ids\nsend the seeds that they belong to";
+  using Request = v1::SampleRequest;
+  const std::vector<std::pair<std::function<void(Request&)>, std::string>>
+      cases = {
+          {[](Request& r) { r.mutable_job()->set_batch_size((1 << 20) + 1); },
+           "batch size 1048577 is above the limit of 1048576"},
+          {[](Request& r) {
+             for (int i = 0; i < 3; ++i) r.add_cached_rows(0);
+           },
+           "3 cached_rows: the graph has 2 node types\nsend one for each type, "
+           "or none"},
+          {[](Request& r) { r.set_explicit_dst_ids(Raw<uint32_t>({1})); },
+           alone},
+          {[](Request& r) { r.set_explicit_negative_ids(Raw<uint32_t>({1})); },
+           alone},
+          {[](Request& r) { r.set_explicit_times(Raw<int64_t>({1})); }, alone},
+          {[&](Request& r) {
+             Explicit(r);
+             r.set_explicit_ids(Raw<uint32_t>({0, items}));
+           },
+           NotInRange("explicit_ids[1]", items)},
+          {[](Request& r) {
+             Explicit(r);
+             r.set_explicit_dst_ids(Raw<uint32_t>({1, 2}));
+           },
+           "2 explicit seeds with 2 destinations, 0 negatives and 0 times"},
+          {[](Request& r) {
+             Explicit(r);
+             r.set_explicit_negative_ids(Raw<uint32_t>({1, 2, 3}));
+           },
+           "2 explicit seeds with 0 destinations, 3 negatives and 0 times"}};
+  for (const auto& [change, message] : cases) {
+    ExpectRefused(Status(change), kInvalid, message);
+  }
+  EXPECT_EQ(Status([](auto& r) {
+              r.mutable_job()->set_batch_size(1 << 20);
+              for (int i = 0; i < 2; ++i) r.add_cached_rows(0);
+            }),
+            absl::OkStatus());
+}
+
+// Pairs user -> item.
+TEST_F(BadSampleTest, ExplicitPairsHaveBothEnds) {
+  const auto users = static_cast<uint32_t>(RandomGraph(1).types[0].count);
+  const auto items = static_cast<uint32_t>(RandomGraph(1).types[1].count);
+  const auto pairs = [](const std::vector<uint32_t>& src,
+                        const std::vector<uint32_t>& dst,
+                        const std::vector<uint32_t>& negatives = {}) {
+    JobSpec spec;
+    spec.seed_kind = SeedKind::kEdge;
+    spec.split.clear();
+    spec.seed_type = "user__buys__item";
+    spec.fanouts = {2};
+    v1::SampleRequest request = SampleRequestOf(spec, {}, 0);
+    request.set_explicit_ids(Raw(src));
+    request.set_explicit_dst_ids(Raw(dst));
+    request.set_explicit_negative_ids(Raw(negatives));
+    return CallSample(*rich_->Stub(0), request).status;
+  };
+  EXPECT_EQ(pairs({0, users - 1}, {items - 1, 0}), absl::OkStatus());
+  EXPECT_EQ(pairs({0, 1}, {0, 1}, {0, items - 1}), absl::OkStatus());
+  ExpectRefused(pairs({users}, {0}), kInvalid,
+                NotInRange("explicit_ids[0]", users));
+  ExpectRefused(pairs({0}, {items}), kInvalid,
+                NotInRange("explicit_dst_ids[0]", items));
+  ExpectRefused(pairs({0}, {0}, {items}), kInvalid,
+                NotInRange("explicit_negative_ids[0]", items));
+  ExpectRefused(
+      pairs({0, 1}, {0}), kInvalid,
+      "2 explicit seeds with 1 destinations, 0 negatives and 0 times");
+  ExpectRefused(
+      pairs({0, 1}, {0, 1}, {0, 1, 2}), kInvalid,
+      "2 explicit seeds with 2 destinations, 3 negatives and 0 times");
 }
 
 }  // namespace
