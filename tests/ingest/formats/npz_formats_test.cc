@@ -125,6 +125,83 @@ TEST_F(NpzTest, ReadsBinaryOgbFolders) {
   }
 }
 
+// Columns that may be absent, under either of their names.
+TEST_F(NpzTest, ReadsOptionalColumnsOfBinaryOgbFolders) {
+  auto store = Import(OpenOgb({directory_ / "plain", "", {}}, {}));
+  ASSERT_TRUE(store.ok()) << store.status();
+  EXPECT_FALSE((*store)->schema().node_types[0].feature.present());
+  EXPECT_FALSE((*store)->schema().node_types[0].has_time);
+  EXPECT_FALSE((*store)->schema().relations[0].has_weight);
+  EXPECT_FALSE((*store)->schema().relations[0].feature.present());
+  for (const char* folder : {"years", "times"}) {
+    SCOPED_TRACE(folder);
+    std::filesystem::remove_all(directory_ / "out");
+    store = Import(OpenOgb({directory_ / folder, "", {}}, {}));
+    ASSERT_TRUE(store.ok()) << store.status();
+    const Partition& part = *(*store)->partition(0);
+    EXPECT_THAT(part.nodes[0].time.As<int64_t>(), ElementsAreArray({1, 2, 3}));
+    // The edges end in nodes 1, 2 and 0.
+    const NeighborLists& in = part.edges[0].in;
+    EXPECT_THAT(in.time.As<int64_t>(), ElementsAreArray({6, 4, 5}));
+    EXPECT_THAT(in.type.As<int32_t>(), ElementsAreArray({9, 7, 8}));
+    const bool times = std::string(folder) == "times";
+    EXPECT_EQ(in.weight.present(), times);
+    EXPECT_EQ(part.nodes[0].feature.present(), times);
+    EXPECT_EQ(part.edges[0].feature.present(), !times);
+    if (times) {
+      EXPECT_THAT(in.weight.As<float>(), ElementsAreArray({2., 0.5, 1.}));
+    } else {
+      EXPECT_THAT(part.edges[0].feature.As<float>(),
+                  ElementsAreArray({3.5, 1.5, 2.5}));
+    }
+  }
+  // Features of another file replace the folder's.
+  const auto other =
+      OpenOgb({directory_ / "times", "", {{"", directory_ / "none.npy"}}}, {});
+  EXPECT_THAT(std::string(other.status().message()), HasSubstr("none.npy"));
+}
+
+TEST_F(NpzTest, NamesWhatIsWrongInAFolder) {
+  const std::vector<std::pair<const char*, const char*>> of_reddit = {
+      {"first",
+       "reddit_graph.npz: indptr: its 51 values do not increase from 0 to the "
+       "70000 indices"},
+      {"last", "reddit_graph.npz: indptr: its 51 values do not increase"},
+      {"falling", "reddit_graph.npz: indptr: its 51 values do not increase"},
+      {"short", "reddit_graph.npz: indptr: shape [50], but shape [51] is"},
+      {"number", "reddit_graph.npz: format: a string is needed here"},
+      {"ragged",
+       "reddit_graph.npz: col: shape [70000], but row and col have one "
+       "dimension and the same length"},
+      {"fourth",
+       "reddit_data.npz: node_types: row 2 is 4, but 1 stands for train, 2 for "
+       "valid, 3 for test, 0 for none"},
+      {"negative", "reddit_data.npz: node_types: row 2 is -1, but 1 stands"}};
+  for (const auto& [folder, what] : of_reddit) {
+    EXPECT_THAT(std::string(ImportReddit(folder).status().message()),
+                HasSubstr(what));
+  }
+  const std::vector<std::pair<const char*, const char*>> of_ogb = {
+      {"two_graphs",
+       "data.npz: num_nodes_list: shape [2], but shape [1] is needed "
+       "here\n`import ogb` takes one graph, with one count"},
+      {"negative_count",
+       "data.npz: num_edges_list is -1, which is not a count"},
+      {"fewer_edges", "data.npz: num_edges_list declares"}};
+  for (const auto& [folder, what] : of_ogb) {
+    const auto store = Import(OpenOgb({directory_ / folder, "", {}}, {}));
+    EXPECT_THAT(std::string(store.status().message()), HasSubstr(what));
+  }
+}
+
+TEST_F(NpzTest, LeavesOutTheSplitsOfRedditIfTheImportMakesThem) {
+  ImportOptions options;
+  options.folds = 3;
+  const auto graph = OpenReddit(directory_ / "coo", options);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_TRUE(graph->splits.empty());
+}
+
 TEST_F(NpzTest, RefusesWhatDoesNotFit) {
   const auto refusal = [&](const char* folder) {
     return std::string(ImportReddit(folder).status().message());
