@@ -56,7 +56,8 @@ set(MILLRACE_SERIAL_TESTS
     progress_test relabel_test replica_failure_test request_plan_test
     resolve_job_test resolve_seeds_test restored_rows_test schema_test
     seed_schedule_test select_edges_test split_requests_test status_test
-    store_commands_test store_test store_writer_test temporal_test
+    store_commands_test store_test store_writer_test strings_test
+    temporal_test
     torch_file_test train_graph_test triples_test tu_test unpickler_test
     verify_test walk_budget_test walk_test weights_test words_test
     zip_archive_test)

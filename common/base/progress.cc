@@ -24,7 +24,8 @@ constexpr int kBarWidth = 20;
 std::string Short(double number) {
   constexpr char kUnits[] = {' ', 'k', 'M', 'G', 'T', 'P'};
   size_t unit = 0;
-  while (number >= 1000 && unit + 1 < sizeof kUnits) {
+  // From here on, three digits would be rounded to 1000.
+  while (number >= 999.5 && unit + 1 < sizeof kUnits) {
     number /= 1000;
     ++unit;
   }

@@ -79,10 +79,66 @@ TEST(Array, ToInt64WidensOrShares) {
   EXPECT_FALSE(ToInt64(Array()).present());
 }
 
+TEST(Array, IntegersOfEveryDTypeAreWidened) {
+  const auto expect = [](const Array& array, int64_t first, int64_t second) {
+    const Array wide = ToInt64(array);
+    EXPECT_EQ(wide.dtype(), DType::kInt64);
+    EXPECT_THAT(wide.As<int64_t>(), ElementsAre(first, second));
+    EXPECT_EQ(array.IntegerAt(0), first);
+    EXPECT_EQ(array.IntegerAt(1), second);
+  };
+  expect(Array::Adopt(std::vector<uint8_t>{7, 255}), 7, 255);
+  expect(Array::Adopt(std::vector<int8_t>{-128, 127}), -128, 127);
+  expect(Array::Adopt(std::vector<int32_t>{-9, 5}), -9, 5);
+  expect(Array::Adopt(std::vector<uint32_t>{1, 1u << 31}), 1, int64_t{1} << 31);
+  expect(Array::Adopt(std::vector<uint64_t>{2, 3}), 2, 3);
+  expect(Array::Adopt(std::vector<int64_t>{-4, 4}), -4, 4);
+}
+
 TEST(ArrayDeathTest, WrongTypeIsABug) {
   const Array array = Array::Adopt(std::vector<int32_t>{1});
   EXPECT_DEATH(array.As<float>(), "check failed");
   EXPECT_DEATH(array.IntegerAt(1), "check failed");
+  EXPECT_DEATH(array.IntegerAt(-1), "check failed");
+  const Array floats = Array::Adopt(std::vector<float>{1});
+  EXPECT_DEATH(floats.IntegerAt(0), "check failed");
+  EXPECT_DEATH(ToInt64(floats), "check failed");
+}
+
+// Stores and messages between programs use these.
+TEST(DType, HasTheNamesAndSizesOfNumpy) {
+  struct Case {
+    int number;
+    DType dtype;
+    std::string_view name, descr;
+    size_t bytes;
+  };
+  for (const Case& c : {Case{0, DType::kNone, "none", "", 0},
+                        Case{1, DType::kUint8, "uint8", "|u1", 1},
+                        Case{2, DType::kInt8, "int8", "|i1", 1},
+                        Case{3, DType::kInt32, "int32", "<i4", 4},
+                        Case{4, DType::kUint32, "uint32", "<u4", 4},
+                        Case{5, DType::kInt64, "int64", "<i8", 8},
+                        Case{6, DType::kUint64, "uint64", "<u8", 8},
+                        Case{7, DType::kFloat16, "float16", "<f2", 2},
+                        Case{8, DType::kFloat32, "float32", "<f4", 4},
+                        Case{9, DType::kFloat64, "float64", "<f8", 8},
+                        Case{10, DType::kBFloat16, "bfloat16", "<u2", 2}}) {
+    EXPECT_EQ(static_cast<int>(c.dtype), c.number);
+    EXPECT_EQ(DTypeName(c.dtype), c.name);
+    EXPECT_EQ(NpyDescr(c.dtype), c.descr);
+    EXPECT_EQ(ItemBytes(c.dtype), c.bytes);
+  }
+  EXPECT_EQ(DTypeFromName("float\n").status().message(),
+            "'float\\n' is not a dtype; there are uint8, int8, int32, uint32, "
+            "int64, uint64, float16, float32, float64 and bfloat16");
+  const std::string convert =
+      "' is not supported; convert to (u)int8, (u)int32, (u)int64, float16, "
+      "float32 or float64";
+  EXPECT_EQ(DTypeFromNpyDescr("<c8").status().message(),
+            "numpy dtype '<c8" + convert);
+  EXPECT_EQ(DTypeFromNpyDescr(">f4").status().message(),
+            "numpy dtype '>f4" + convert + ", little endian");
 }
 
 TEST(DType, NamesAndDescriptorsRoundTrip) {

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iostream>
 #include <string>
+#include <string_view>
 
 namespace millrace {
 namespace {
@@ -159,6 +160,33 @@ TEST_F(HostMemoryTest, EachProcessMustFitItsOwnLimitOfAddressSpace) {
       "-v\nuse less$");
 }
 
+// Smaller allocations are not worth reading several files for.
+TEST_F(HostMemoryTest, ChecksAllocationsAbove16MiB) {
+  Write("meminfo", "MemAvailable: 1 kB\n");
+  const uint64_t unchecked = 16 << 20;
+  const auto check = [this](uint64_t bytes, std::string_view advice) {
+    return CheckMemory("a table", {bytes, bytes}, advice, files());
+  };
+  EXPECT_TRUE(check(unchecked, "use less").ok());
+  const absl::Status refused = check(unchecked + 1, "");
+  EXPECT_TRUE(absl::IsResourceExhausted(refused));
+  EXPECT_EQ(refused.message(),
+            "a table needs 16.8 MB of memory, but 1.0 kB is available");
+  EXPECT_EQ(check(unchecked + 1, "use less").message(),
+            "a table needs 16.8 MB of memory, but 1.0 kB is available\nuse "
+            "less");
+}
+
+TEST_F(HostMemoryTest, NothingIsAvailableInAFullCgroup) {
+  Write("cgroup", "0::/\n");
+  Write("groups/memory.max", "1000000\n");
+  Write("groups/memory.current", "1200000\n");
+  EXPECT_EQ(AvailableMemoryBytes(files()), 0u);
+  // Files may count for more than the group uses at the same moment.
+  Write("groups/memory.stat", "inactive_file 9000000\nactive_file 1\n");
+  EXPECT_EQ(AvailableMemoryBytes(files()), 1000000u);
+}
+
 TEST(CheckMemoryTest, NamesTheRequestedAndTheAvailableMemory) {
   EXPECT_TRUE(CheckMemory("a table", 1, "use less").ok());
   const absl::Status status =
@@ -176,6 +204,9 @@ TEST(SaturatedProductTest, StopsAtTheLargestNumber) {
   const int64_t large = int64_t{1} << 40;
   EXPECT_EQ(SaturatedProduct({large, large, 2}), UINT64_MAX);
   EXPECT_EQ(SaturatedProduct({large, large, 0}), 0u);
+  EXPECT_EQ(SaturatedProduct({large, -1}), 0u);
+  EXPECT_EQ(SaturatedProduct({large, int64_t{1} << 23, 2}), UINT64_MAX);
+  EXPECT_EQ(SaturatedProduct({large, int64_t{1} << 23}), uint64_t{1} << 63);
 }
 
 TEST(SaturatedSumTest, StopsAtTheLargestNumber) {
@@ -186,7 +217,12 @@ TEST(SaturatedSumTest, StopsAtTheLargestNumber) {
 }
 
 TEST(BytesTextTest, ChoosesAUnit) {
+  EXPECT_EQ(BytesText(0), "0 bytes");
   EXPECT_EQ(BytesText(999), "999 bytes");
+  EXPECT_EQ(BytesText(999'949), "999.9 kB");
+  EXPECT_EQ(BytesText(999'950), "1.0 MB");
+  EXPECT_EQ(BytesText(2'500'000'000'000), "2.5 TB");
+  EXPECT_EQ(BytesText(7'000'000'000'000'000), "7.0 PB");
   EXPECT_EQ(BytesText(1000), "1.0 kB");
   EXPECT_EQ(BytesText(999'960), "1.0 MB");
   EXPECT_EQ(BytesText(24'227'972'000), "24.2 GB");

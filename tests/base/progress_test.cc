@@ -10,8 +10,11 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "common/file/file.h"
 
@@ -39,6 +42,49 @@ TEST(ProgressTest, ShowsTheRemainingTime) {
   EXPECT_EQ(ProgressText(Half(), /*bar=*/true),
             "read edges: 1k/4k edges [#####...............] 25%, 30.0 s, 33/s, "
             "1m30s left");
+}
+
+TEST(ProgressTest, NumbersHaveThreeDigitsAndAUnit) {
+  const std::vector<std::pair<int64_t, const char*>> cases = {
+      {0, "job: 0 edges, "},
+      {950, "job: 950 edges, "},
+      {999, "job: 999 edges, "},
+      {1000, "job: 1k edges, "},
+      {12'345, "job: 12.3k edges, "},
+      {999'499, "job: 999k edges, "},
+      {999'999, "job: 1M edges, "},
+      {4'560'000, "job: 4.56M edges, "},
+      {7'000'000'000, "job: 7G edges, "},
+      {20'000'000'000'000, "job: 20T edges, "},
+      {3'000'000'000'000'000, "job: 3P edges, "},
+      {5'000'000'000'000'000'000, "job: 5e+03P edges, "}};
+  for (const auto& [done, text] : cases) {
+    EXPECT_THAT(SummaryText({.what = "job",
+                             .unit = "edges",
+                             .total = -1,
+                             .done = done,
+                             .before = done,
+                             .elapsed = absl::Seconds(1),
+                             .note = ""}),
+                ::testing::StartsWith(text));
+  }
+}
+
+TEST(ProgressTest, BarIsEmptyAtTheStartAndFullAtTheEnd) {
+  ProgressState state = Half();
+  state.note = "slow";
+  state.done = 0;
+  EXPECT_EQ(ProgressText(state, true),
+            "read edges: 0/4k edges [....................] 0%, 30.0 s, 0/s, "
+            "slow");
+  for (const int64_t done : {4000, 5000}) {  // more than was expected
+    state.done = done;
+    EXPECT_THAT(ProgressText(state, true),
+                HasSubstr(" edges [####################] 100%, 30.0 s, "));
+  }
+  state.done = 3999;
+  EXPECT_THAT(ProgressText(state, true),
+              HasSubstr(" [###################.] 100%, "));
 }
 
 TEST(ProgressTest, ShowsNoTimeWithoutProgress) {

@@ -13,6 +13,7 @@ TEST(FileLimitTest, IsRaisedToTheHardLimit) {
   rlimit low = before;
   low.rlim_cur = 64;
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
+  EXPECT_EQ(FileLimit(), 64);
   RaiseFileLimit();
   rlimit after{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &after), 0);

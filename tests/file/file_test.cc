@@ -76,6 +76,70 @@ TEST_F(FileTest, MapsErrorNumbersToCodes) {
   EXPECT_EQ(FileError("map", "p", ENODEV).code(), absl::StatusCode::kInternal);
 }
 
+TEST_F(FileTest, EachErrorNumberHasItsCode) {
+  using enum absl::StatusCode;
+  const std::vector<std::pair<int, absl::StatusCode>> codes = {
+      {ENOENT, kNotFound},
+      {ENOTDIR, kNotFound},
+      {EACCES, kPermissionDenied},
+      {EPERM, kPermissionDenied},
+      {EROFS, kPermissionDenied},
+      {EEXIST, kAlreadyExists},
+      {ENOTEMPTY, kAlreadyExists},
+      {ENOSPC, kResourceExhausted},
+      {EDQUOT, kResourceExhausted},
+      {EFBIG, kResourceExhausted},
+      {EMFILE, kResourceExhausted},
+      {ENFILE, kResourceExhausted},
+      {ENOMEM, kResourceExhausted},
+      {EISDIR, kInvalidArgument},
+      {ENAMETOOLONG, kInvalidArgument},
+      {ELOOP, kInvalidArgument},
+      {EIO, kDataLoss},
+      {ESTALE, kUnavailable},
+      {ETIMEDOUT, kUnavailable},
+      {EINVAL, kInternal}};
+  for (const auto& [number, code] : codes) {
+    EXPECT_EQ(FileError("open", "a/b", number).code(), code) << number;
+  }
+  EXPECT_EQ(FileError("open", "a/b", ENOENT).message(),
+            "cannot open a/b: No such file or directory");
+  for (const int number : {ESTALE, ETIMEDOUT}) {
+    EXPECT_THAT(std::string(FileError("read", "a/b", number).message()),
+                HasSubstr("\nthe file system's server does not answer for this "
+                          "file: check the mount and start again"));
+  }
+}
+
+TEST_F(FileTest, NamesTheFileOfEveryError) {
+  const std::string file = directory_ / "f", none = directory_ / "none";
+  ASSERT_TRUE(WriteNewFile(file, "12345").ok());
+  EXPECT_TRUE(FileExists(file));
+  EXPECT_TRUE(FileExists(directory_));
+  EXPECT_FALSE(FileExists(none));
+  EXPECT_TRUE(IsDirectory(directory_));
+  EXPECT_FALSE(IsDirectory(file));
+  EXPECT_FALSE(IsDirectory(none));
+  uint64_t size = 7;
+  ASSERT_TRUE(OpenForReading(file, &size).ok());
+  EXPECT_EQ(size, 5u);
+  EXPECT_EQ(OpenForReading(none, &size).status().message(),
+            "cannot open " + none + ": No such file or directory");
+  EXPECT_EQ(OpenForReading(directory_, &size).status().message(),
+            directory_.string() + " is not a regular file");
+  EXPECT_EQ(ReadFile(file, 4).status().message(),
+            file + " has 5 bytes; the limit is 4");
+  EXPECT_EQ(*ReadFile(file, 5), "12345");
+  EXPECT_EQ(WriteNewFile(file, "").message(),
+            "cannot create " + file + ": File exists");
+  EXPECT_EQ(WriteNewFile(none + "/f", "").message(),
+            "cannot create " + none + "/f: No such file or directory");
+  EXPECT_TRUE(SyncPath(file).ok());
+  EXPECT_TRUE(SyncPath(directory_).ok());
+  EXPECT_EQ(SyncPath(none).message(),
+            "cannot open " + none + ": No such file or directory");
+}
+
 TEST_F(FileTest, SaysWhatToDoAboutADiskThatFails) {
   const absl::Status status = FileError("read", "some/file", EIO);
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);

@@ -105,6 +105,61 @@ TEST(ParseNpyHeader, RefusesHostileHeaders) {
   EXPECT_FALSE(ParseNpyHeader(File(deep + ")}")).ok());
 }
 
+TEST(ParseNpyHeader, SaysWhatIsWrong) {
+  const std::string start = "{'descr': '<f4', 'fortran_order': False, ";
+  std::string dimensions = start + "'shape': (";
+  for (int i = 0; i < 32; ++i) dimensions += "1,";
+  EXPECT_TRUE(ParseNpyHeader(File(dimensions + ")}")).ok());
+  const std::vector<std::pair<std::string, const char*>> cases = {
+      {"PK", "not a .npy file: the magic is missing"},
+      {File(kPlain).substr(0, 9), "bad npy header: truncated"},
+      {File(kPlain, 2).substr(0, 11), "bad npy header: truncated"},
+      {File(kPlain).substr(0, 20),
+       "bad npy header: truncated, it should have 60 bytes"},
+      {File(kPlain, 4), "npy format 4.0 is unknown; 1.0, 2.0 and 3.0 are"},
+      {File(kPlain, 0), "npy format 0.0 is unknown"},
+      {File("x"), "bad npy header: expected '{' at 'x'"},
+      {File("{}"), "'descr', 'fortran_order' or 'shape' is missing"},
+      {File(start + "}"), "'descr', 'fortran_order' or 'shape' is missing"},
+      {File("{'descr': '<f4', 'shape': (1,)}"),
+       "'descr', 'fortran_order' or 'shape' is missing"},
+      {File("{'fortran_order': False, 'shape': (1,)}"),
+       "'descr', 'fortran_order' or 'shape' is missing"},
+      {File(start + "'shape': (1,)} x"), "text after the dictionary"},
+      {File(start + "'shape' (1,)}"), "expected ':' at '(1,)}'"},
+      {File(start + "'shape': 3}"), "expected '(' at '3}'"},
+      {File(start + "'shape': (1 2)}"), "expected ')' at '2)}'"},
+      {File(start + "'shape': (-1,)}"), "a dimension is not a whole number"},
+      {File(start + "'shape': (9223372036854775808,)}"),
+       "a dimension exceeds 63 bits"},
+      {File(dimensions + "1)}"), "over 32 dimensions"},
+      {File(start + "'more': 1}"), "unexpected or repeated member 'more'"},
+      {File(start + "'fortran_order': False}"),
+       "unexpected or repeated member 'fortran_order'"},
+      {File("{'descr': '<f4', 'fortran_order': 0}"),
+       "'fortran_order' is neither True nor False"},
+      {File("{'descr': [('a', '<f4')]}"),
+       "expected a string; structured dtypes are not supported"},
+      {File("{'descr"), "unterminated string"},
+      {File(start + "'shape': (4294967296, 4294967296)}"),
+       "bad npy header: shape (4294967296, 4294967296) is too large"}};
+  for (const auto& [bytes, what] : cases) {
+    const absl::Status status = ParseNpyHeader(bytes).status();
+    EXPECT_THAT(std::string(status.message()), HasSubstr(what)) << bytes;
+  }
+}
+
+TEST(ParseNpyHeader, ByteOrderOfSingleBytesDoesNotMatter) {
+  for (const char* descr : {"<u1", "|u1"}) {
+    const auto header =
+        ParseNpyHeader(File(std::string("{'descr': '") + descr +
+                            "', 'fortran_order': False, 'shape': (1,)}"));
+    ASSERT_TRUE(header.ok()) << header.status();
+    EXPECT_EQ(header->dtype, DType::kUint8);
+    EXPECT_EQ(header->descr, descr);
+  }
+}
+
 TEST(ParseNpyHeader, SurvivesRandomDamage) {
   std::mt19937 random(1);
   for (int round = 0; round < 20'000; ++round) {
@@ -205,8 +260,13 @@ TEST_F(NpyTest, ChecksTheAnnouncedRowCount) {
   const std::vector<int32_t> row = {1, 2};
   EXPECT_EQ((*writer)->Append(row.data(), 4).code(),
             absl::StatusCode::kInternal);
+  EXPECT_EQ((*writer)->Append(row.data(), 4).message(),
+            path().string() + ": 4 bytes are not whole rows of 8");
   ASSERT_TRUE((*writer)->Append(row.data(), 8).ok());
-  EXPECT_EQ((*writer)->Finish().status().code(), absl::StatusCode::kInternal);
+  const absl::Status finished = (*writer)->Finish().status();
+  EXPECT_EQ(finished.code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(finished.message(),
+            path().string() + ": 1 rows were written, 3 promised");
 }
 
 TEST_F(NpyTest, ReadsBFloat16WhenTold) {
@@ -233,6 +293,12 @@ TEST_F(NpyTest, RefusesSizesThatDisagree) {
     ASSERT_TRUE(WriteNpy(path(), array).ok());
   }
   EXPECT_TRUE(MapNpy(path()).ok());
+  fs::resize_file(path(), good + 1);
+  EXPECT_EQ(MapNpy(path()).status().message(),
+            StrCat(path().string(), ": the file has ", good + 1,
+                   " bytes, but shape (3) of 8 bytes an element needs ", good));
+  fs::resize_file(path(), 0);
+  EXPECT_EQ(MapNpy(path()).status().message(), path().string() + " is empty");
   EXPECT_EQ(MapNpy(directory_ / "none.npy").status().code(),
             absl::StatusCode::kNotFound);
 }
@@ -244,6 +310,9 @@ TEST_F(NpyTest, RefusesFortranOrderOfMatrices) {
                                        data)
                   .ok());
   EXPECT_EQ(MapNpy(path()).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(MapNpy(path()).status().message(),
+            path().string() +
+                ": Fortran order; save it with numpy.ascontiguousarray()");
   fs::remove(path());
   std::string header =
       "{'descr': '<f4', 'fortran_order': True, 'shape': (12,)}";

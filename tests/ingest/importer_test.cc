@@ -811,7 +811,9 @@ TEST_F(TinyImportTest, NormalizesAcrossBlocks) {
     values[kWidth + i] = values[3 * kWidth + i] = 3;
     values[2 * kWidth + i] = 1;
   }
-  values[3 * kWidth + 7] = -5;  // the smallest value is in the last row
+  // The smallest value is neither in the first row nor in the last.
+  values[2 * kWidth + 7] = -5;
+  values[3 * kWidth + 7] = 1;
   input.features[""] = File(values, {4, kWidth});
   const auto imported = [&](Normalization normalization) {
     ImportOptions options;
@@ -825,14 +827,14 @@ TEST_F(TinyImportTest, NormalizesAcrossBlocks) {
   std::vector<float> feature = imported(Normalization::kRow);
   ASSERT_EQ(feature.size(), values.size());
   EXPECT_FLOAT_EQ(feature[0], 1.f / kWidth);  // 6 of a sum of 6 * kWidth
-  EXPECT_EQ(feature[3 * kWidth + 7], 0);
+  EXPECT_EQ(feature[2 * kWidth + 7], 0);
   feature = imported(Normalization::kStandard);
   EXPECT_FLOAT_EQ(feature[0], -1);
   EXPECT_FLOAT_EQ(feature[kWidth], 1);
   EXPECT_FLOAT_EQ(feature[4 * kWidth - 1], 1);
-  // 1, 3, 1, -5 have the mean 0 and the variance 9.
+  // 1, 3, -5, 1 have the mean 0 and the variance 9.
   EXPECT_FLOAT_EQ(feature[kWidth + 7], 1);
-  EXPECT_FLOAT_EQ(feature[3 * kWidth + 7], -5.f / 3);
+  EXPECT_FLOAT_EQ(feature[2 * kWidth + 7], -5.f / 3);
   EXPECT_EQ(imported(Normalization::kNone), values);
   values[2 * kWidth + 9] = NAN;
   input.features[""] = File(values, {4, kWidth});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // .npz files: the reader, and the importers that use it.
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -35,11 +36,22 @@ int64_t Dst(int64_t edge) { return edge * edge % kNodes; }
 
 class NpzTest : public testing::DirectoryTest {
  protected:
+  static void SetUpTestSuite() {
+    inputs_ =
+        new std::filesystem::path(std::filesystem::temp_directory_path() /
+                                  ("millrace-npz-" + std::to_string(getpid())));
+    std::filesystem::create_directories(*inputs_);
+    status_ = testing::RunPython(MILLRACE_PYTHON, "ingest/formats/make_npz.py",
+                                 {inputs_->string()});
+  }
+  static void TearDownTestSuite() {
+    std::filesystem::remove_all(*inputs_);
+    delete inputs_;
+  }
+
   void SetUp() override {
     DirectoryTest::SetUp();
-    ASSERT_EQ(testing::RunPython(MILLRACE_PYTHON, "ingest/formats/make_npz.py",
-                                 {directory_.string()}),
-              0);
+    ASSERT_EQ(status_, 0);
   }
 
   absl::StatusOr<std::unique_ptr<Store>> Import(
@@ -50,8 +62,11 @@ class NpzTest : public testing::DirectoryTest {
     return Store::Open(directory_ / "out");
   }
   absl::StatusOr<std::unique_ptr<Store>> ImportReddit(const char* folder) {
-    return Import(OpenReddit(directory_ / folder, {}));
+    return Import(OpenReddit(*inputs_ / folder, {}));
   }
+
+  static inline std::filesystem::path* inputs_ = nullptr;
+  static inline int status_ = 0;
 };
 
 // (source, destination) by edge id.
@@ -110,7 +125,7 @@ TEST_F(NpzTest, ReadsRedditOfAnySparseFormat) {
 TEST_F(NpzTest, ReadsBinaryOgbFolders) {
   for (const char* folder : {"papers", "papers_stored"}) {
     SCOPED_TRACE(folder);
-    const auto store = Import(OpenOgb({directory_ / folder, "", {}}, {}));
+    const auto store = Import(OpenOgb({*inputs_ / folder, "", {}}, {}));
     ASSERT_TRUE(store.ok()) << store.status();
     ExpectNodes(**store);
     EXPECT_TRUE(Edges(**store) == FileEdges());
@@ -125,6 +140,83 @@ TEST_F(NpzTest, ReadsBinaryOgbFolders) {
   }
 }
 
+// Columns that may be absent, under either of their names.
+TEST_F(NpzTest, ReadsOptionalColumnsOfBinaryOgbFolders) {
+  auto store = Import(OpenOgb({*inputs_ / "plain", "", {}}, {}));
+  ASSERT_TRUE(store.ok()) << store.status();
+  EXPECT_FALSE((*store)->schema().node_types[0].feature.present());
+  EXPECT_FALSE((*store)->schema().node_types[0].has_time);
+  EXPECT_FALSE((*store)->schema().relations[0].has_weight);
+  EXPECT_FALSE((*store)->schema().relations[0].feature.present());
+  for (const char* folder : {"years", "times"}) {
+    SCOPED_TRACE(folder);
+    std::filesystem::remove_all(directory_ / "out");
+    store = Import(OpenOgb({*inputs_ / folder, "", {}}, {}));
+    ASSERT_TRUE(store.ok()) << store.status();
+    const Partition& part = *(*store)->partition(0);
+    EXPECT_THAT(part.nodes[0].time.As<int64_t>(), ElementsAreArray({1, 2, 3}));
+    // The edges end in nodes 1, 2 and 0.
+    const NeighborLists& in = part.edges[0].in;
+    EXPECT_THAT(in.time.As<int64_t>(), ElementsAreArray({6, 4, 5}));
+    EXPECT_THAT(in.type.As<int32_t>(), ElementsAreArray({9, 7, 8}));
+    const bool times = std::string(folder) == "times";
+    EXPECT_EQ(in.weight.present(), times);
+    EXPECT_EQ(part.nodes[0].feature.present(), times);
+    EXPECT_EQ(part.edges[0].feature.present(), !times);
+    if (times) {
+      EXPECT_THAT(in.weight.As<float>(), ElementsAreArray({2., 0.5, 1.}));
+    } else {
+      EXPECT_THAT(part.edges[0].feature.As<float>(),
+                  ElementsAreArray({3.5, 1.5, 2.5}));
+    }
+  }
+  // Features of another file replace the folder's.
+  const auto other =
+      OpenOgb({*inputs_ / "times", "", {{"", directory_ / "none.npy"}}}, {});
+  EXPECT_THAT(std::string(other.status().message()), HasSubstr("none.npy"));
+}
+
+TEST_F(NpzTest, NamesWhatIsWrongInAFolder) {
+  const std::vector<std::pair<const char*, const char*>> of_reddit = {
+      {"first",
+       "reddit_graph.npz: indptr: its 51 values do not increase from 0 to the "
+       "70000 indices"},
+      {"last", "reddit_graph.npz: indptr: its 51 values do not increase"},
+      {"falling", "reddit_graph.npz: indptr: its 51 values do not increase"},
+      {"short", "reddit_graph.npz: indptr: shape [50], but shape [51] is"},
+      {"number", "reddit_graph.npz: format: a string is needed here"},
+      {"ragged",
+       "reddit_graph.npz: col: shape [70000], but row and col have one "
+       "dimension and the same length"},
+      {"fourth",
+       "reddit_data.npz: node_types: row 2 is 4, but 1 stands for train, 2 for "
+       "valid, 3 for test, 0 for none"},
+      {"negative", "reddit_data.npz: node_types: row 2 is -1, but 1 stands"}};
+  for (const auto& [folder, what] : of_reddit) {
+    EXPECT_THAT(std::string(ImportReddit(folder).status().message()),
+                HasSubstr(what));
+  }
+  const std::vector<std::pair<const char*, const char*>> of_ogb = {
+      {"two_graphs",
+       "data.npz: num_nodes_list: shape [2], but shape [1] is needed "
+       "here\n`import ogb` takes one graph, with one count"},
+      {"negative_count",
+       "data.npz: num_edges_list is -1, which is not a count"},
+      {"fewer_edges", "data.npz: num_edges_list declares"}};
+  for (const auto& [folder, what] : of_ogb) {
+    const auto store = Import(OpenOgb({*inputs_ / folder, "", {}}, {}));
+    EXPECT_THAT(std::string(store.status().message()), HasSubstr(what));
+  }
+}
+
+TEST_F(NpzTest, LeavesOutTheSplitsOfRedditIfTheImportMakesThem) {
+  ImportOptions options;
+  options.folds = 3;
+  const auto graph = OpenReddit(*inputs_ / "coo", options);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_TRUE(graph->splits.empty());
+}
+
 TEST_F(NpzTest, RefusesWhatDoesNotFit) {
   const auto refusal = [&](const char* folder) {
     return std::string(ImportReddit(folder).status().message());
@@ -132,7 +224,7 @@ TEST_F(NpzTest, RefusesWhatDoesNotFit) {
   EXPECT_THAT(refusal("dia"), HasSubstr("sparse format \"dia\""));
   EXPECT_THAT(refusal("shape"), HasSubstr("shape [51, 51], but there are 50"));
   EXPECT_THAT(refusal("papers"), HasSubstr("reddit_data.npz"));
-  const auto file = NpzFile::Open(directory_ / "odd.npz");
+  const auto file = NpzFile::Open(*inputs_ / "odd.npz");
   ASSERT_TRUE(file.ok()) << file.status();
   EXPECT_THAT(std::string(file->Rows("cube").status().message()),
               HasSubstr("odd.npz: cube: shape [2, 2, 2]"));
@@ -153,7 +245,7 @@ TEST_F(NpzTest, RefusesWhatDoesNotFit) {
 TEST_F(NpzTest, ReadsEveryDTypeAndOrder) {
   for (const char* name : {"fortran_stored.npz", "fortran_deflated.npz"}) {
     SCOPED_TRACE(name);
-    const auto file = NpzFile::Open(directory_ / name);
+    const auto file = NpzFile::Open(*inputs_ / name);
     ASSERT_TRUE(file.ok()) << file.status();
     const auto wide = file->Rows("wide");
     ASSERT_TRUE(wide.ok()) << wide.status();
@@ -170,7 +262,7 @@ TEST_F(NpzTest, ReadsEveryDTypeAndOrder) {
 
 // Every cut and every flipped byte is detected or does no harm.
 TEST_F(NpzTest, SurvivesDamagedFiles) {
-  std::ifstream in(directory_ / "odd.npz", std::ios::binary);
+  std::ifstream in(*inputs_ / "odd.npz", std::ios::binary);
   const std::string bytes(std::istreambuf_iterator<char>(in), {});
   const std::filesystem::path path = directory_ / "damaged.npz";
   const auto read = [&](const std::string& damaged) -> absl::Status {
@@ -190,11 +282,13 @@ TEST_F(NpzTest, SurvivesDamagedFiles) {
 }
 
 TEST_F(NpzTest, FindsWrongChecksums) {
-  const auto archive = ZipArchive::Open(directory_ / "stored/reddit_data.npz");
+  const std::filesystem::path folder = directory_ / "stored";
+  std::filesystem::copy(*inputs_ / "stored", folder);
+  const auto archive = ZipArchive::Open(folder / "reddit_data.npz");
   ASSERT_TRUE(archive.ok());
   const ZipArchive::Entry* entry = (*archive)->Find("label.npy");
   ASSERT_NE(entry, nullptr);
-  std::fstream file(directory_ / "stored/reddit_data.npz",
+  std::fstream file(folder / "reddit_data.npz",
                     std::ios::binary | std::ios::in | std::ios::out);
   std::string bytes(std::istreambuf_iterator<char>(file), {});
   const size_t at = bytes.find(std::string(entry->data));
@@ -203,7 +297,7 @@ TEST_F(NpzTest, FindsWrongChecksums) {
   file.seekp(static_cast<std::streamoff>(at + entry->data.size() - 1));
   file.put('\1');
   file.close();
-  const auto store = ImportReddit("stored");
+  const auto store = Import(OpenReddit(folder, {}));
   EXPECT_THAT(std::string(store.status().message()),
               HasSubstr("entry label.npy: its checksum does not match"));
 }

@@ -379,6 +379,30 @@ TEST_F(OgbTest, NamesThePositionOfBadInput) {
                 "edge_weight.csv.gz: line 2: weight 1e-50 is below the");
 }
 
+// How many lines a text file has is known only once it has been read.
+TEST_F(OgbTest, EachEdgeAndNodeNeedsALine) {
+  for (const char* column :
+       {"edge_weight", "edge_time", "edge_type", "edge_feat"}) {
+    const std::string file = StrCat("raw/", column, ".csv");
+    ExpectRefusal(file, "1\n", StrCat(column, ".csv: 1 rows, but ").c_str());
+    ExpectRefusal(file, "1\n",
+                  "edge.csv.gz has at least 2 edges; each edge needs a row");
+    ExpectRefusal(
+        file, "1\n2\n3\n",
+        StrCat(column, ".csv: more rows than the 2 edges of ").c_str());
+    std::filesystem::remove(directory_ / "in" / file);
+  }
+  ExpectRefusal("raw/node_year.csv", "1\n2\n",
+                "node_year.csv: 2 rows for 3 nodes; each node needs a row");
+  ExpectRefusal("raw/node_year.csv", "1\n2\n3\n4\n",
+                "node_year.csv: 4 rows for 3 nodes");
+  std::filesystem::remove(directory_ / "in/raw/node_year.csv");
+  ExpectRefusal("raw/node-label.csv.gz", "1\n2\n",
+                "node-label.csv.gz: 2 rows for 3 nodes");
+  ExpectRefusal("raw/node-feat.csv.gz", "1\n2\n3\n4\n",
+                "node-feat.csv.gz: 4 rows for 3 nodes");
+}
+
 // The file is refused before as much is written as it claims to need.
 TEST_F(OgbTest, RefusesWildNodeCounts) {
   ExpectRefusal("raw/num-node-list.csv.gz", "1000000000000\n",

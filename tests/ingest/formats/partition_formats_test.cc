@@ -293,6 +293,17 @@ TEST_F(PartitionFormatsTest, FilesOfColumnsAreOptionalInPygFolders) {
   EXPECT_FALSE((*store)->schema().relations[0].feature.present());
   EXPECT_EQ((*store)->schema().relations[0].time, ListTime::kNone);
   fs::remove_all(directory_ / "copy");
+  input = Copy("pyg/hetero-partitions");
+  for (const char* part : {"part_0", "part_1", "part_2"}) {
+    fs::remove(input.directory / part / "node_feats.pt");
+    fs::remove(input.directory / part / "edge_feats.pt");
+  }
+  const auto typed = Import(&OpenPygPartitions, input);
+  ASSERT_TRUE(typed.ok()) << typed.status();
+  ExpectEdges(**typed, 1, 60);
+  EXPECT_FALSE((*typed)->schema().node_types[0].feature.present());
+  EXPECT_FALSE((*typed)->schema().relations[1].feature.present());
+  fs::remove_all(directory_ / "copy");
   // But either all parts have one, or none.
   for (const auto& [file, what] :
        {std::pair("node_feats.pt", " rows for 40 nodes; each needs one\nare "),
