@@ -83,5 +83,33 @@ TEST(StatusTest, CallsEndedToShedLoadAreRetried) {
                       "Received message larger than max (20 vs. 10)"})));
 }
 
+TEST(StatusTest, OnlyErrorsOfOneServerAreServedElsewhere) {
+  EXPECT_TRUE(IsServedElsewhere(absl::PermissionDeniedError("")));
+  EXPECT_TRUE(IsServedElsewhere(absl::UnauthenticatedError("")));
+  for (const absl::Status& status :
+       {absl::FailedPreconditionError("x"), absl::DataLossError("x")}) {
+    EXPECT_FALSE(IsServedElsewhere(status));
+    EXPECT_FALSE(IsServedElsewhere(
+        WithErrorInfo(status, {.partition = {}, .moved = false})));
+    EXPECT_TRUE(IsServedElsewhere(
+        WithErrorInfo(status, {.partition = {}, .moved = true})));
+  }
+  for (const absl::Status& status :
+       {absl::OkStatus(), absl::NotFoundError("x"),
+        absl::InvalidArgumentError("x"), absl::UnavailableError("x")}) {
+    EXPECT_FALSE(IsServedElsewhere(status));
+  }
+  EXPECT_FALSE(IsServedElsewhere(WithErrorInfo(
+      absl::NotFoundError("x"), {.partition = {}, .moved = true})));
+}
+
+TEST(StatusTest, AdviceFollowsTheFirstLine) {
+  const absl::Status status = absl::InternalError("what\nwhat to do\nmore");
+  EXPECT_EQ(FirstLine(status), "what");
+  EXPECT_EQ(AdviceOf(status), "\nwhat to do\nmore");
+  EXPECT_EQ(FirstLine(absl::InternalError("what")), "what");
+  EXPECT_EQ(AdviceOf(absl::InternalError("what")), "");
+}
+
 }  // namespace
 }  // namespace millrace

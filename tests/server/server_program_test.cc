@@ -123,17 +123,95 @@ TEST_F(ServerProgramTest, SaysWhyItCannotServeMetrics) {
 }
 
 TEST_F(ServerProgramTest, RefusesWhatItCannotServe) {
-  const auto status = [this](std::vector<std::string> more) {
-    Program server(Arguments(std::move(more)));
-    server.AwaitLog("no such text");
-    return server.ExitStatus();
+  struct Case {
+    std::vector<std::string> options;
+    std::string why;
+    int status = 2;
   };
-  EXPECT_EQ(status({"--partition", "2"}), 1);
-  EXPECT_EQ(status({"--partition", "x"}), 2);
-  EXPECT_EQ(status({"--partition", "0", "--graph-memory", "cuda"}), 2);
-  EXPECT_EQ(status({"--partition", "0", "--peers", "nobody"}), 2);
-  EXPECT_EQ(status({"--partition", "0", "--drain-timeout", "soon"}), 2);
-  EXPECT_EQ(status({}), 2);
+  const std::string store = stored_.path().string();
+  const std::vector<Case> cases = {
+      {{"--partition", "2"},
+       "no partition 2 in " + store + "; it has 0 to 1",
+       1},
+      {{"--partition", "0", "--store", "/nothing"},
+       "no dataset or store at /nothing: there is no store.json",
+       1},
+      {{"--partition", "x"},
+       "--partition x: \"x\" is not a partition; use a number, a list 0,2 or "
+       "all"},
+      {{"--partition", "0,-1"}, "--partition 0,-1: \"-1\" is not a partition"},
+      {{"--partition", "0,"}, "--partition 0,: \"\" is not a partition"},
+      {{}, "--partition is required"},
+      {{"--partition", "0", "--graph-memory", "cuda"}, "--graph-memory"},
+      {{"--partition", "0", "--feature-memory", "cuda"}, "--feature-memory"},
+      {{"--partition", "0", "--peers", "nobody"}, "nobody"},
+      {{"--partition", "0", "--drain-timeout", "soon"},
+       "--drain-timeout soon is not a duration; use 30s or 2m"},
+      {{"--partition", "0", "--drain-timeout", "-1s"},
+       "--drain-timeout -1s is not a duration; use 30s or 2m"},
+      {{"--partition", "0", "--listen", "0.0.0.0:0"},
+       "--listen 0.0.0.0:0 can be reached from other hosts, but there is no "
+       "--tls-cert\n"},
+      {{"--partition", "0", "--plaintext", "--tls-cert", "a.pem"},
+       "--plaintext and TLS options cannot be used together; leave one out"},
+      {{"--partition", "0", "--threads", "4097"}, "4097"},
+      {{"--partition", "0", "--threads", "-1"}, "-1"},
+      {{"--partition", "0", "--max-connections", "1048577"}, "1048577"},
+      {{"--partition", "0", "--max-connections-per-address", "1048577"},
+       "1048577"},
+      {{"--partition", "0", "--max-inflight-bytes", "much"}, "much"},
+      {{"--partition", "0", "--scrub", "much"}, "much"},
+      {{"--partition", "0", "--tls-client-auth", "maybe"}, "maybe"},
+      {{"--partition", "0", "--port-file", "/nowhere/port"},
+       "/nowhere/port",
+       1},
+  };
+  for (const Case& refused : cases) {
+    std::vector<std::string> arguments = {"--store", store, "--listen",
+                                          "127.0.0.1:0"};
+    for (const std::string& option : refused.options) {
+      // An option may be given once only.
+      for (size_t i = 0; i + 1 < arguments.size(); i += 2) {
+        if (arguments[i] != option) continue;
+        arguments.erase(arguments.begin() + static_cast<ptrdiff_t>(i),
+                        arguments.begin() + static_cast<ptrdiff_t>(i) + 2);
+      }
+      arguments.push_back(option);
+    }
+    Program server(arguments);
+    EXPECT_TRUE(server.AwaitLog(refused.why)) << refused.why << server.log();
+    EXPECT_EQ(server.ExitStatus(), refused.status) << refused.why;
+  }
+}
+
+TEST_F(ServerProgramTest, VerifiesFilesOnRequestBeforeItServes) {
+  // The last byte of the features of partition 1, behind which checks of sizes
+  // do not look.
+  const std::filesystem::path file =
+      stored_.path() / "part-00001/nodes/node/feature.npy";
+  std::fstream bytes(file, std::ios::binary | std::ios::in | std::ios::out);
+  bytes.seekp(-1, std::ios::end);
+  bytes.put('\x7f');
+  bytes.close();
+  for (const char* partition : {"1", "all"}) {
+    Program server(Arguments({"--partition", partition, "--verify-on-start"}));
+    EXPECT_TRUE(server.AwaitLog(file.string() + " has the checksum "))
+        << server.log();
+    EXPECT_EQ(server.ExitStatus(), 1);
+  }
+  Program server(Arguments({"--partition", "0", "--verify-on-start"}));
+  EXPECT_TRUE(server.AwaitLog("serving partitions [0] of 2")) << server.log();
+}
+
+TEST_F(ServerProgramTest, LogsThePartitionsAndTheAdvertisedAddress) {
+  Program server(Arguments(
+      {"--partition", "1,0,1", "--advertise", "public.example:7001"}));
+  EXPECT_TRUE(
+      server.AwaitLog("serving partitions [0,1] of 2 on public.example:7001"))
+      << server.log();
+  server.Signal(SIGTERM);
+  EXPECT_TRUE(server.AwaitLog("draining, for up to 30s")) << server.log();
+  EXPECT_EQ(server.ExitStatus(), 0);
 }
 
 }  // namespace

@@ -860,5 +860,73 @@ TEST_F(ServerTest, ListenErrorsNameTheOption) {
       SamplerServer::Start(fleet().store(), options).status()));
 }
 
+// The graph has one node type and one relation, in two partitions.
+TEST_F(ServerTest, RefusalsNameNumbersAndLimits) {
+  const PartitionBook& book = fleet().store()->book(0);
+  const std::string nodes = std::to_string(book.node_count());
+  const auto raw = [](const std::vector<uint32_t>& values) {
+    return std::string(reinterpret_cast<const char*>(values.data()),
+                       4 * values.size());
+  };
+  const auto resolve = [&](uint32_t partition, uint32_t type, int64_t original,
+                           const std::string& fingerprint = "") {
+    v1::ResolveRequest request;
+    request.set_partition(partition);
+    request.set_node_type(type);
+    request.set_fingerprint(fingerprint);
+    request.set_original_ids(&original, 8);
+    ::grpc::ClientContext context;
+    v1::ResolveReply reply;
+    return FromGrpcStatus(fleet().Stub(0)->Resolve(&context, request, &reply));
+  };
+  const auto find = [&](uint32_t relation, const std::vector<uint32_t>& src,
+                        const std::vector<uint32_t>& dst) {
+    v1::HasEdgesRequest request;
+    request.set_relation(relation);
+    request.set_src_ids(raw(src));
+    request.set_dst_ids(raw(dst));
+    ::grpc::ClientContext context;
+    v1::HasEdgesReply reply;
+    return FromGrpcStatus(fleet().Stub(0)->HasEdges(&context, request, &reply));
+  };
+  const auto width = static_cast<int64_t>(book.lookup_width());
+  const auto count = static_cast<uint32_t>(book.node_count());
+  const std::string ours = fleet().store()->manifest().fingerprint;
+  EXPECT_EQ(resolve(0, 0, width - 1, ours), absl::OkStatus());
+  EXPECT_EQ(find(0, {0, count - 1}, {0, 0}), absl::OkStatus());
+  struct Case {
+    absl::Status status;
+    absl::StatusCode code;
+    std::string message;
+  };
+  constexpr auto kBad = absl::StatusCode::kInvalidArgument;
+  constexpr auto kElsewhere = absl::StatusCode::kFailedPrecondition;
+  const std::string order = "\nnumber them from 0, in the order of Describe";
+  for (const Case& refused : std::vector<Case>{
+           {resolve(1, 0, 0), kElsewhere,
+            "partition 1 is not served here (0 of 2 are)"},
+           {resolve(~0u, 0, 0), kElsewhere,
+            "partition 4294967295 is not served here (0 of 2 are)"},
+           {resolve(0, 0, 0, "other"), kElsewhere,
+            "this server has another store: fingerprint " + ours +
+                ", not other\nserve one store everywhere"},
+           {resolve(0, 1, 0), kBad, "node type 1: the graph has 1" + order},
+           {resolve(0, 0, width), kBad,
+            "original_ids[0] is " + std::to_string(width) +
+                ", which is not in the id range [0, " + std::to_string(width) +
+                ")"},
+           {find(1, {0}, {0}), kBad, "relation 1: the graph has 1" + order},
+           {find(0, {0, 1}, {0}), kBad, "2 src_ids and 1 dst_ids"},
+           {find(0, {count}, {0}), kBad,
+            "src_ids[0] is " + nodes + ", which is not in the id range [0, " +
+                nodes + ")"},
+           {find(0, {0}, {count}), kBad,
+            "dst_ids[0] is " + nodes + ", which is not in the id range [0, " +
+                nodes + ")"}}) {
+    EXPECT_EQ(refused.status.code(), refused.code) << refused.status;
+    EXPECT_EQ(refused.status.message(), refused.message);
+  }
+}
+
 }  // namespace
 }  // namespace millrace

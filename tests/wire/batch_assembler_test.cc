@@ -466,6 +466,42 @@ TEST_P(BatchAssemblerTest, RefusesMoreThanTheAvailableMemory) {
       BatchAssembler::Create(asked, sent.layout).status()));
 }
 
+TEST_P(BatchAssemblerTest, ErrorsSayWhatDisagrees) {
+  const Sent good = Send(0);
+  StreamLayout other = good.layout;
+  other.partition = 1;
+  EXPECT_EQ(ErrorOf(other),
+            "the stream has 2 hops, seed type 1 and partition 1; the request "
+            "was for 2, 1 and 0");
+  other = good.layout;
+  other.hops = 3;
+  EXPECT_EQ(ErrorOf(other),
+            "the stream has 3 hops, seed type 1 and partition 0; the request "
+            "was for 2, 1 and 0");
+  other = good.layout;
+  other.seed_type = 0;
+  EXPECT_EQ(ErrorOf(other),
+            "the stream has 2 hops, seed type 0 and partition 0; the request "
+            "was for 2, 1 and 0");
+  const auto error_with = [&](ArrayKind kind, uint32_t value) {
+    Sent sent = good;
+    Overwrite(kind, value, sent);
+    return std::string(Written(sent).message());
+  };
+  EXPECT_THAT(error_with(ArrayKind::kNodeId, 7),
+              ::testing::MatchesRegex(
+                  "the nodes of type (author|paper) are inconsistent"));
+  EXPECT_EQ(error_with(ArrayKind::kSeedToLocal, 7),
+            "a seed's local id is not that of a seed");
+  EXPECT_THAT(error_with(ArrayKind::kNeighbor, 7),
+              ::testing::MatchesRegex("the edges of [a-z_]+ are inconsistent"));
+  Sent longer = good;
+  longer.bytes.push_back({});
+  EXPECT_EQ(Written(longer).message(),
+            absl::StrCat("the stream has more than the announced ",
+                         good.layout.total_bytes, " bytes"));
+}
+
 TEST_P(BatchAssemblerTest, SurvivesDamagedStreams) {
   const Sent good = Send(0);
   std::mt19937 random(11);

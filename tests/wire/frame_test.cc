@@ -237,5 +237,46 @@ TEST(StreamLayoutTest, RefusesArraysThatDoNotFit) {
   EXPECT_TRUE(refused([](auto& l) { l.total_bytes = 40; }));
 }
 
+// The first array takes bytes 0 to 20, the second 24 to 66.
+TEST(StreamLayoutTest, ErrorsNameTheArrayAndItsPlace) {
+  const StreamLayout good = *ExampleHeader().stream;
+  ASSERT_EQ(good.total_bytes, 66u);
+  EXPECT_EQ(CheckLayout(good, 66), absl::OkStatus());
+  EXPECT_EQ(CheckLayout(good, 65),
+            absl::FailedPreconditionError(
+                "the stream announces 66 bytes; the limit is 65"));
+  const auto message = [&](auto change) {
+    StreamLayout layout = good;
+    change(layout);
+    return std::string(CheckLayout(layout, 1000).message());
+  };
+  EXPECT_EQ(message([](auto& l) { l.arrays[1].offset = 16; }),
+            "array 1 of the stream (NODE_FEATURE 1, offset 16) does not fit "
+            "between byte 20 and byte 66");
+  EXPECT_EQ(message([](auto& l) { l.total_bytes = 65; }),
+            "array 1 of the stream (NODE_FEATURE 1, offset 24) does not fit "
+            "between byte 20 and byte 65");
+  EXPECT_EQ(message([](auto& l) { l.arrays[0].shape[0] = 20; }),
+            "array 0 of the stream (SEED_TO_LOCAL 0, offset 0) does not fit "
+            "between byte 0 and byte 66");
+  EXPECT_EQ(message([](auto& l) { l.total_bytes = 67; }), "");
+}
+
+TEST(FrameTest, ErrorsSayWhatIsWrongWhere) {
+  for (const auto& [bytes, what] :
+       {std::pair(std::string("\x0a\x7f\x08"), "bad header length at byte "),
+        std::pair(std::string("\x7a\x02x"), "bad payload length at byte "),
+        std::pair(std::string("\x7a\x01x\x7a\x01y"),
+                  "second header or payload at byte 4"),
+        std::pair(std::string("\x0a\x00\x0a\x00", 4),
+                  "second header or payload at byte 3"),
+        std::pair(std::string("\x7b"), "unreadable field at byte "),
+        std::pair(std::string("\x0a\x01\x08"), "unreadable header")}) {
+    EXPECT_THAT(
+        std::string(ParseFrame(Slices{Bytes(bytes)}).status().message()),
+        ::testing::StartsWith(StrCat("not a frame: ", what)));
+  }
+}
+
 }  // namespace
 }  // namespace millrace

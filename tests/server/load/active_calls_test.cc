@@ -259,5 +259,20 @@ TEST(ActiveCallsTest, HoldsTwiceAsManyCallsAtMostWhileSomeEnd) {
   for (const auto& context : contexts) calls.Leave(context.get());
 }
 
+TEST(ActiveCallsTest, RefusesAllCallsOnceItDrains) {
+  Clients clients(2);
+  ASSERT_NE(clients.Enter("first"), nullptr);
+  EXPECT_FALSE(clients.calls().draining());
+  clients.calls().StartDraining();
+  EXPECT_TRUE(clients.calls().draining());
+  EXPECT_EQ(clients.Enter("second"), nullptr);
+  const absl::Status draining = absl::UnavailableError(
+      "the server is draining\nask another replica, or wait for it to come "
+      "back");
+  EXPECT_EQ(clients.status(), draining);
+  EXPECT_EQ(clients.calls().CheckRoom("first"), draining);
+  EXPECT_FALSE(clients.calls().AwaitNone(SteadyTime::InfinitePast()));
+}
+
 }  // namespace
 }  // namespace millrace

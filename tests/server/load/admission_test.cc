@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/field_error.h"
 #include "common/base/strings.h"
 #include "common/wire/error_info.h"
 
@@ -301,6 +302,23 @@ TEST(AdmissionTest, HoldsTwiceItsLimitAtMostWhileCallsEnd) {
     EXPECT_LE(calls.admission().in_use(), 200u);
   }
   EXPECT_GE(admitted, 4);
+}
+
+TEST(AdmissionTest, ErrorsNameTheFieldTheNeedAndTheLimit) {
+  Admission admission(100, "leaf call");
+  auto call = Reserve(admission, 0, 60);
+  ASSERT_TRUE(call.ok());
+  EXPECT_EQ(call->bytes(), 60u);
+  const absl::Status never = call->GrowTo(101);
+  EXPECT_EQ(never.message(),
+            "the leaf call needs 101 bytes on the server; the limit is 100");
+  EXPECT_EQ(GetFieldError(never)->field, "max_inflight_bytes");
+  EXPECT_EQ(Reserve(admission, 0, 41).status().message(),
+            "the server is busy: 60 of 100 bytes are in use, this leaf call "
+            "needs 41 more");
+  EXPECT_TRUE(Reserve(admission, 0, 40).ok());
+  EXPECT_EQ(call->GrowTo(100), absl::OkStatus());
+  EXPECT_EQ(admission.in_use(), 100u);
 }
 
 }  // namespace
