@@ -43,13 +43,13 @@ set(MILLRACE_SERIAL_TESTS
     completion_test divide_edges_test draw_test edge_directory_test
     edge_feature_test excluded_edges_test expand_reply_reader_test
     field_words_test file_test float_cast_test frame_test golden_test
-    hedging_test host_port_test ids_test import_command_test importer_test
+    hedging_test help_format_test help_test host_port_test ids_test import_command_test importer_test
     induced_test inflated_file_test ip_network_test job_identity_test
     job_options_test job_proto_test job_rules_test job_texts_test
     label_summary_test line_reader_test lineage_command_test lineage_test
     manifest_proto_test manifest_test method_job_test metis_partition_test
     missing_rows_test negatives_test npy_rows_test npy_test npz_formats_test
-    ogb_test option_errors_test owner_groups_test partition_formats_test
+    numbers_test ogb_test option_errors_test owner_groups_test partition_formats_test
     partition_test philox_many_test pick_slots_test program_test
     progress_test relabel_test replica_failure_test request_plan_test
     resolve_job_test resolve_seeds_test restored_rows_test schema_test
