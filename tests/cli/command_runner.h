@@ -12,10 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "client/cli/command_advice.h"
-#include "client/cli/commands.h"
-#include "client/flags/option_errors.h"
-#include "common/cli/program.h"
+#include "client/cli/millrace_program.h"
 #include "common/file/npy.h"
 #include "tests/support/captured_output.h"
 #include "tests/support/test_directory.h"
@@ -27,25 +24,13 @@ class CommandTest : public DirectoryTest {
  protected:
   // Runs `millrace ARGS`, keeps its output and returns its exit status.
   int Run(std::vector<std::string> args) {
-    CLI::App app("Millrace", "millrace");
-    app.require_subcommand(1);
-    CommandBody body;
-    for (const auto add :
-         {AddImportCommand, AddPartitionCommand, AddSplitCommand,
-          AddInspectCommand, AddVerifyCommand, AddSampleCommand,
-          AddDigestCommand, AddStatusCommand, AddUpCommand, AddBenchCommand,
-          AddLineageCommand, AddCompletionCommand, AddHelpCommand}) {
-      add(app, body);
-    }
-    FinishOptions(app);
     args.insert(args.begin(), "millrace");
     std::vector<char*> argv;
     for (std::string& arg : args) argv.push_back(arg.data());
     CapturedOutput out(STDOUT_FILENO);
     CapturedOutput err(STDERR_FILENO);
-    const int status = RunProgram(
-        app, static_cast<int>(argv.size()), argv.data(),
-        [&body] { return InTermsOfOptions(body(), CommandAdvice()); });
+    const int status =
+        RunMillraceProgram(static_cast<int>(argv.size()), argv.data());
     out_ = out.Stop();
     err_ = err.Stop();
     return status;

@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "client/cli/command_advice.h"
 #include "client/cli/label_json.h"
+#include "client/flags/option_errors.h"
 #include "common/base/field_error.h"
 #include "common/cli/completion.h"
 #include "tests/cli/command_runner.h"

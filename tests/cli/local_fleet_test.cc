@@ -80,6 +80,18 @@ TEST_F(ScriptedFleetTest, ServersShareThePartitionsAndKnowEachOther) {
   EXPECT_FALSE(std::filesystem::exists(peers));
 }
 
+// 10 MiB each.
+TEST_F(ScriptedFleetTest, MoreServersThanMemoryHoldsAreRefused) {
+  LocalFleet fleet(Program(kServe));
+  const absl::Status status = fleet.Start("store", 1, 2'000'000).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+  EXPECT_THAT(std::string(status.message()),
+              ::testing::HasSubstr("starting 2000000 servers needs 21.0 TB of "
+                                   "memory"));
+  EXPECT_THAT(std::string(status.message()),
+              ::testing::HasSubstr("\nuse fewer --servers"));
+}
+
 TEST_F(ScriptedFleetTest, SignalsThatMeanStopEndTheWait) {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     LocalFleet fleet(Program(kServe));

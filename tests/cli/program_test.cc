@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/cli/program.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -9,14 +10,18 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "common/base/field_error.h"
+#include "common/base/strings.h"
+#include "common/base/unique_fd.h"
 #include "common/cli/numbers.h"
 #include "common/cli/words.h"
 #include "tests/support/captured_output.h"
@@ -201,6 +206,42 @@ TEST_F(ProgramTest, OptionThatIsNotServedIsAUsageError) {
   EXPECT_EQ(Run({"mill", "grind"}, absl::UnimplementedError("no oats")), 1);
 }
 
+// What a user should do about an error that does not say it.
+TEST_F(ProgramTest, EachKindOfErrorHasAdvice) {
+  const std::vector<std::pair<absl::StatusCode, std::string>> cases = {
+      {absl::StatusCode::kInvalidArgument,
+       "correct what is named above and run the command again"},
+      {absl::StatusCode::kNotFound,
+       "check that the path or name exists and is spelt right"},
+      {absl::StatusCode::kAlreadyExists,
+       "choose another output path, or remove the existing one"},
+      {absl::StatusCode::kPermissionDenied,
+       "check the owner and the permissions of the path"},
+      {absl::StatusCode::kUnavailable,
+       "check that every server is up: millrace status --servers LIST"},
+      {absl::StatusCode::kDeadlineExceeded,
+       "check that the servers are up and not overloaded, or allow more time"},
+      {absl::StatusCode::kResourceExhausted,
+       "free memory or disk space, or ask for less at a time"},
+      {absl::StatusCode::kOutOfRange,
+       "choose a value within the limits named above"},
+      {absl::StatusCode::kDataLoss,
+       "the files are damaged: `millrace verify PATH` lists them; re-create "
+       "them"},
+      {absl::StatusCode::kInternal,
+       "this is a bug in Millrace: please report it with this message"},
+      // Not by an interrupt.
+      {absl::StatusCode::kCancelled, "see `race mill grind --help`"}};
+  for (const auto& [code, advice] : cases) {
+    EXPECT_EQ(Run({"mill", "grind"}, absl::Status(code, "a stone")), 1);
+    EXPECT_EQ(err_,
+              "race mill grind: a stone\nrace mill grind: " + advice + "\n");
+  }
+  // Advice of several lines is one line.
+  Run({"mill", "grind"}, absl::NotFoundError("a stone\nlook\nfind"));
+  EXPECT_THAT(err_, HasSubstr("\nrace mill grind: look find\n"));
+}
+
 TEST_F(ProgramTest, BadInputDoesNotPointToHelp) {
   Run({"mill", "grind"}, absl::InvalidArgumentError("oats.csv: line 3: stone"));
   EXPECT_THAT(err_, AllOf(HasSubstr("correct what is named above"),
@@ -220,6 +261,42 @@ TEST_F(ProgramTest, TextOfAnyLanguageIsShown) {
   const std::string text = "M\u00fchle \u6c34\u8eca \U0001f33e";
   Run({"mill", "grind"}, absl::DataLossError(text));
   EXPECT_THAT(err_, HasSubstr(text));
+}
+
+// The first and the last characters of each kind that can be shown, and their
+// neighbours, which cannot.
+TEST_F(ProgramTest, CharactersThatCannotBeShownAreEscaped) {
+  for (const char* shown :
+       {" ", "~", "\u00a0", "\u07ff", "\u0800", "\u200a", "\u2010", "\u2027",
+        "\u202f", "\u205f", "\u2070", "\ud7ff", "\ue000", "\ufefe", "\uff00",
+        "\uffff", "\U00010000", "\U0010ffff"}) {
+    Run({"mill", "grind"}, absl::DataLossError(shown));
+    EXPECT_THAT(err_, HasSubstr(StrCat("grind: ", shown, "\n")));
+  }
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"\x1f", "\\x1f"},
+      {"\x7f", "\\x7f"},
+      {"\xc2\x9f", "\\xc2\\x9f"},
+      {"\u200b", "\\xe2\\x80\\x8b"},
+      {"\u200f", "\\xe2\\x80\\x8f"},
+      {"\u2028", "\\xe2\\x80\\xa8"},
+      {"\u202e", "\\xe2\\x80\\xae"},
+      {"\u2060", "\\xe2\\x81\\xa0"},
+      {"\u206f", "\\xe2\\x81\\xaf"},
+      {"\ufeff", "\\xef\\xbb\\xbf"},
+      {"\xed\xa0\x80", "\\xed\\xa0\\x80"},           // first surrogate
+      {"\xed\xbf\xbf", "\\xed\\xbf\\xbf"},           // last one
+      {"\xe0\x9f\xbf", "\\xe0\\x9f\\xbf"},           // overlong
+      {"\xf0\x8f\xbf\xbf", "\\xf0\\x8f\\xbf\\xbf"},  // overlong
+      {"\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80"},  // too large
+      {"\xf8", "\\xf8"},
+      {"\xbf", "\\xbf"},
+      {"\xe4\xbd", "\\xe4\\xbd"},     // ends too soon
+      {"\xe4\xbdx", "\\xe4\\xbdx"}};  // goes on with another character
+  for (const auto& [text, escaped] : cases) {
+    Run({"mill", "grind"}, absl::DataLossError(text));
+    EXPECT_THAT(err_, HasSubstr(StrCat("grind: ", escaped, "\n")));
+  }
 }
 
 TEST_F(ProgramTest, NegativeNumberIsNotWrapped) {
@@ -297,6 +374,25 @@ TEST_F(ProgramTest, WarnsOnceAboutAMisspeltVariable) {
   EXPECT_EQ(wheels_, 3);
   // Processes that the program starts do not see it either.
   EXPECT_EQ(std::getenv("MILLRACE_LSIT"), nullptr);
+}
+
+TEST_F(ProgramTest, OnlyOneEditMakesAMisspeltVariable) {
+  for (const auto& [name, warned] :
+       std::vector<std::pair<const char*, bool>>{{"MILLRACE_LISTS", true},
+                                                 {"MILLRACE_L_I_ST", true},
+                                                 {"MILLRACE_LISTED", false},
+                                                 {"MILLRACE_LIS", false},
+                                                 {"MILLRACE_METRIC", false},
+                                                 {"MILRACE_LISTS", false}}) {
+    ScopedVariable variable(name, "oats");
+    EXPECT_EQ(Run({"mill", "grind"}), 0);
+    EXPECT_EQ(err_.find("does not read") != std::string::npos, warned) << name;
+    EXPECT_EQ(std::getenv(name) == nullptr, warned) << name;
+  }
+  // An option of another command.
+  ScopedVariable bare("MILLRACE_WHEELS", "4");
+  EXPECT_EQ(Run({"sell"}), 0);
+  EXPECT_THAT(err_, IsEmpty());
 }
 
 TEST_F(ProgramTest, WarnsAboutAMisspeltVariableDespiteAUsageError) {
@@ -525,6 +621,28 @@ TEST_F(ProgramTest, KeyOfOneCommandBelongsInItsSection) {
   EXPECT_THAT(err_, HasSubstr("write it below [mill.grind] or [sell]\n"));
 }
 
+TEST_F(ProgramTest, LinesThatAreInTheWrongPlaceSayWhere) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"wheels = 6",
+       "--wheels is for one command only, but appears above all sections\n"
+       "race mill grind: write it below [mill.grind]\n"},
+      {"mode = slow",
+       "--mode is for certain commands only, but appears above all sections\n"
+       "race mill grind: write it below [mill.grind] or [sell]\n"},
+      {"lst = a", "there is no option --lst; did you mean list?\n"},
+      {"[mill.grind]\nwheals = 6",
+       "there is no option --wheals in section [mill.grind]; did you mean "
+       "wheels?\n"},
+      {"[grind]\nwheels = 6",
+       "there is no option --wheels in section [grind]\n"},
+      {"[sell]\nwheels = 6",
+       "there is no option --wheels in section [sell]\n"}};
+  for (const auto& [text, message] : cases) {
+    EXPECT_EQ(Run({"mill", "grind", "--config", WriteConfig(text + "\n")}), 2);
+    EXPECT_THAT(err_, HasSubstr("race mill grind: --config: " + message));
+  }
+}
+
 TEST_F(ProgramTest, ConfigInAnotherFormatIsNamed) {
   for (const char* text :
        {"{\n  \"list\": \"a\"\n}\n", "list: a\nmode: b\n", "---\nlist: a\n"}) {
@@ -584,6 +702,48 @@ TEST_F(ProgramTest, ByteSizeTakesBinarySuffixes) {
   }
 }
 
+TEST_F(ProgramTest, ByteSizesHaveLimits) {
+  const auto bytes = [this](const std::string& text) {
+    EXPECT_EQ(Run({"mill", "grind", "--memory", text}), 0) << err_;
+    return memory_;
+  };
+  EXPECT_EQ(bytes("0"), 0);
+  EXPECT_EQ(bytes("1"), 1);
+  EXPECT_EQ(bytes("7B"), 7);
+  EXPECT_EQ(bytes("3 kib"), 3072);
+  EXPECT_EQ(bytes("2kB"), 2048);
+  EXPECT_EQ(bytes("5M"), 5 << 20);
+  EXPECT_EQ(bytes("1T"), int64_t{1} << 40);
+  EXPECT_EQ(bytes("8388607T"), int64_t{8388607} << 40);
+  for (const char* bad : {"0.5", "0K", "8388608T", "1P", "1KM", "1 2K"}) {
+    EXPECT_EQ(Run({"mill", "grind", "--memory", bad}), 2) << bad;
+    EXPECT_THAT(err_, HasSubstr(StrCat("--memory: '", bad,
+                                       "' is not a number of bytes such as "
+                                       "1048576, 64M or 2.5G\n")));
+  }
+}
+
+TEST_F(ProgramTest, ResultsThatCannotBeWrittenAreAFailure) {
+  std::string name = "race", option = "--help";
+  char* argv[] = {name.data(), option.data()};
+  const UniqueFd full(open("/dev/full", O_WRONLY | O_CLOEXEC));
+  const UniqueFd before(dup(STDOUT_FILENO));
+  ASSERT_GE(full.get(), 0);
+  std::fflush(stdout);
+  dup2(full.get(), STDOUT_FILENO);
+  CapturedOutput err(STDERR_FILENO);
+  const int status = RunProgram(app_, 2, argv, [] { return absl::OkStatus(); });
+  const std::string text = err.Stop();
+  dup2(before.get(), STDOUT_FILENO);
+  std::clearerr(stdout);
+  std::cout.clear();
+  EXPECT_EQ(status, 1);
+  EXPECT_EQ(text,
+            "race: cannot write the results to standard output\n"
+            "race: check that the disk is not full and that the reader is "
+            "alive\n");
+}
+
 // Runs a program whose body throws.
 template <typename Error>
 int RunThrowing(const Error& error) {
@@ -605,6 +765,27 @@ TEST(OutOfMemoryTest, IsNotABug) {
                       HasSubstr("race: free memory, or ask for less at a time"),
                       Not(HasSubstr("bug"))));
   }
+}
+
+TEST(ThrownErrorTest, ThreadsThatCannotStartAreNoBug) {
+  CapturedOutput err(STDERR_FILENO);
+  EXPECT_EQ(RunThrowing(std::system_error(std::make_error_code(
+                std::errc::resource_unavailable_try_again))),
+            1);
+  EXPECT_EQ(err.Stop(),
+            "race: the system cannot start more threads\nrace: use a smaller "
+            "--threads, or raise the limits on processes and memory\n");
+}
+
+TEST(ThrownErrorTest, OthersAreBugs) {
+  CapturedOutput err(STDERR_FILENO);
+  EXPECT_EQ(RunThrowing(std::system_error(
+                std::make_error_code(std::errc::no_such_device))),
+            1);
+  EXPECT_EQ(RunThrowing(std::runtime_error("a stone")), 1);
+  EXPECT_THAT(err.Stop(),
+              AllOf(HasSubstr("race: No such device\nrace: this is a bug"),
+                    HasSubstr("race: a stone\nrace: this is a bug")));
 }
 
 TEST(OutOfMemoryDeathTest, OnAnyThreadEndsTheProgramWithAMessage) {

@@ -165,6 +165,25 @@ TEST_F(FrameStreamTest, WrongFramesAreTheServersFault) {
   EXPECT_EQ(watcher_->at_end(), 0);
 }
 
+TEST_F(FrameStreamTest, MessagesThatAreNoFramesAreTheServersFault) {
+  Start([](StreamWriter& out) {
+    v1::Frame frame;
+    frame.mutable_header();
+    // A second header.
+    frame.GetReflection()->MutableUnknownFields(&frame)->AddLengthDelimited(
+        v1::Frame::kHeaderFieldNumber, "");
+    out.Write(frame);
+    return grpc::Status::OK;
+  });
+  const absl::Status status = watcher_->AwaitEnd();
+  EXPECT_TRUE(absl::IsInternal(status)) << status;
+  EXPECT_THAT(
+      std::string(status.message()),
+      HasSubstr("server " + server_->address() + " breaks the protocol: "));
+  EXPECT_THAT(watcher_->outstanding(), ElementsAre());
+  EXPECT_EQ(watcher_->received(), 0u);
+}
+
 TEST_F(FrameStreamTest, KeepsOtherErrorsOfItsReceiver) {
   const absl::Status lost = absl::UnavailableError("another owner is lost");
   watcher_->Answer(absl::OkStatus(), lost);

@@ -20,6 +20,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/field_error.h"
 #include "common/base/interrupt.h"
+#include "common/base/steady_time.h"
 #include "tests/support/captured_output.h"
 #include "tests/support/store_builder.h"
 
@@ -155,6 +156,30 @@ TEST(LauncherTest, ARankThatASignalEndedHasFailed) {
   const absl::Status status = RunThisTest(2, 1);
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("rank 0 of 2 "));
+}
+
+// It is killed after three seconds, and no sooner.
+TEST(LauncherTest, ARankThatDoesNotEndIsKilled) {
+  if (IsWorker()) {
+    const std::string ready = Variable(kFolder) + "/ready";
+    if (Variable("RANK") == "0") {
+      std::ifstream file(ready);  // waits for rank 1 to open it
+      End(7);
+    }
+    signal(SIGTERM, SIG_IGN);
+    std::ofstream file(ready);
+    // It outlives the group, but not for long, if it is not killed.
+    sleep(20);
+    End(0);
+  }
+  const std::string folder = SharedFolder("launcher_kill");
+  ASSERT_EQ(mkfifo((folder + "/ready").c_str(), 0600), 0);
+  const SteadyTime start = SteadyNow();
+  const absl::Status status = RunThisTest(2, 1);
+  EXPECT_GE(SteadyNow() - start, absl::Seconds(3));
+  EXPECT_LT(SteadyNow() - start, absl::Seconds(15));
+  EXPECT_EQ(status.message(),
+            "rank 0 of 2 ended with status 7; the other ranks were stopped");
 }
 
 // A supervisor must not start the group again.

@@ -6,8 +6,10 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "client/train/main/train_advice.h"
 #include "common/base/field_error.h"
@@ -334,6 +336,74 @@ TEST(TrainFlagsTest, WorkersAndASecretExcludeEachOther) {
   EXPECT_EQ(secret.rendezvous_secret(), "file");
   EXPECT_THROW(parse(both, "--workers 3 --rendezvous-secret file"),
                CLI::ExcludesError);
+}
+
+// The advice that goes with each reason, in part.
+TEST(TrainAdviceTest, NamesWhatToChange) {
+  const std::vector<std::pair<std::string_view, std::string_view>> expected = {
+      {"batch_too_large", "a smaller --batch-size, --fanouts or --hidden"},
+      {"batch_without_features", "do not use --no-features"},
+      {"checkpoint_not_written", "restart with --resume"},
+      {"classes_with_gaps", "say with --classes how many"},
+      {"earlier_checkpoint", "give --resume to continue that run"},
+      {"edge_types_unread", "--edges SRC__NAME__DST=F.npy"},
+      {"empty_split", "name another with --split"},
+      {"epoch_without_steps", "leave out --drop-last"},
+      {"evaluated_edges_in_graph",
+       "--edge-split-fractions, which takes them out"},
+      {"full_inference_in_time", "--inference sampled with --temporal"},
+      {"full_inference_of_script", "use --inference sampled"},
+      {"heads_do_not_divide", "a multiple of --heads for --hidden"},
+      {"incomplete_group", "RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT"},
+      {"inference_too_large", "--inference sampled, or a smaller --hidden"},
+      {"label_beyond_classes", "a larger --classes"},
+      {"labels_and_negatives", "without --labels or without --negatives"},
+      {"labels_are_not_binary", "--task single for classes"},
+      {"labels_are_not_classes", "--task regression for others"},
+      {"labels_name_negatives", "leave out --negatives"},
+      {"loss_not_finite", "a smaller --lr"},
+      {"loss_without_negatives",
+       "--negatives triplet:K, shared:K or in-batch, or --loss bce"},
+      {"model_too_large", "labels with fewer classes"},
+      {"no_checkpoint_folder", "name the folder that checkpoints are in"},
+      {"no_edge_features", "--edge-features F.npy"},
+      {"no_embeddings", "--output logits"},
+      {"no_features", "--features F.npy"},
+      {"no_given_negatives", "--eval-negatives triplet:100, or millrace split"},
+      {"no_labels", "--labels F.npy"},
+      {"no_negatives", "--negatives binary:1, triplet:K, shared:K or in-batch"},
+      {"nodes_without_times", "--node-times F.npy"},
+      {"order_of_edges", "--seeds-file F.npy, [n, 2], and --no-shuffle"},
+      {"order_without_times", "times with --seeds-file F.npy, [n, 2]"},
+      {"other_batch_size", "--global-batch-size is divided by"},
+      {"other_depth", "--fanouts and --eval-fanouts, or leave out --layers"},
+      {"other_eval_negatives", "--eval-negatives triplet:100"},
+      {"other_run", "another --checkpoint folder"},
+      {"other_secret", "the same --rendezvous-secret"},
+      {"out_of_memory", "fewer processes on this host"},
+      {"predictions_too_large", "leave out --predict"},
+      {"rank_ended", "restart with --resume"},
+      {"rank_lost", "restart the group with --resume"},
+      {"ranks_have_other_splits", "the same splits to all copies"},
+      {"ranks_read_other_stores", "the same --store, or --servers"},
+      {"script_without_features", "or use another --model"},
+      {"seeds_without_edge_types", "--pairs F --edge-types F"},
+      {"seeds_without_neighbors",
+       "--direction out, or import with --add-reverse"},
+      {"several_labels_per_node", "--task multi or regression"},
+      {"several_values_per_node", "use --task multi"},
+      {"tensor_not_saved", "leave out --checkpoint"},
+      {"too_many_embeddings", "or use a smaller --hidden"},
+      {"unlabelled_split", "NaN and negative labels count as none"},
+      {"unreadable_checkpoint", "name another --checkpoint folder"},
+      {"weights_of_other_model", "this --model, --layers and --norm"}};
+  ASSERT_EQ(TrainAdvice().size(), expected.size());
+  for (size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ(TrainAdvice()[i].reason.word, expected[i].first);
+    EXPECT_NE(TrainAdvice()[i].text.find(expected[i].second),
+              std::string_view::npos)
+        << expected[i].first;
+  }
 }
 
 TEST(TrainAdviceTest, EachReasonHasOne) {

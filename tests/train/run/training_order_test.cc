@@ -68,6 +68,22 @@ TEST_F(TrainingOrderTest, EachEpochMayHaveItsList) {
                 "give a row for each epoch, or one dimension for all");
 }
 
+TEST_F(TrainingOrderTest, OtherFilesAreNoOrders) {
+  absl::Status status = ReadTrainingOrder(path(), seeds_, 1).status();
+  EXPECT_TRUE(absl::IsNotFound(status)) << status;
+  for (const Array& array : {Array::Adopt(std::vector<float>{40, 10, 30}),
+                             Array::Adopt(std::vector<int64_t>{40, 10, 30},
+                                          std::vector<int64_t>{1, 1, 3})}) {
+    std::filesystem::remove(path());
+    ASSERT_TRUE(WriteNpy(path(), array).ok());
+    status = ReadTrainingOrder(path(), seeds_, 1).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    const std::string start = "order: " + path();
+    EXPECT_EQ(status.message().substr(0, start.size()), start);
+    EXPECT_EQ(GetFieldError(status)->field, "order");
+  }
+}
+
 TEST_F(TrainingOrderTest, NamesTheFirstSeedThatDoesNotFit) {
   ExpectRefusal(Order({10, 20, 40}, 0, 1),
                 std::string(": 20 is not one of the job's seeds") + kOnce);

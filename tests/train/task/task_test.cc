@@ -143,6 +143,20 @@ TEST(LossSumTest, SumsSquaredErrors) {
               4 + 9, 1e-6);
 }
 
+// Logits of 2 and -1 for yes, and of 3 for no; one label is missing.
+TEST(LossSumTest, SumsCrossEntropiesOfYesAndNo) {
+  const double expected = std::log1p(std::exp(-2.0)) +
+                          std::log1p(std::exp(1.0)) + std::log1p(std::exp(3.0));
+  for (const TaskKind kind :
+       {TaskKind::kMulti, TaskKind::kBinary, TaskKind::kLink}) {
+    EXPECT_NEAR(
+        LossSum(kind, Floats({2, 3, -1, 5}, 2), Floats({1, 0, 1, kNan}, 2))
+            .item()
+            .toDouble(),
+        expected, 1e-5);
+  }
+}
+
 TEST(CountCorrectTest, TheLargestLogitIsTheClass) {
   const at::Tensor logits = Floats({2, 1, 0, 3, 1, 9, 5, 1, 1}, 3);
   EXPECT_EQ(CountCorrect(TaskKind::kSingle, logits, Longs({0, 2, 0})), 3);
