@@ -1090,7 +1090,7 @@ TEST_F(PartitionTest, TheManifestSaysHowAStoreWasMade) {
     options.parts = 2;
     options.method = method;
     options.seed = 77;
-    const PartitioningInfo& made = Run(options).store->manifest().partitioning;
+    const PartitioningInfo made = Run(options).store->manifest().partitioning;
     EXPECT_EQ(made.method, name);
     EXPECT_EQ(made.seed, 77);
     EXPECT_EQ(made.hot, "degree");

@@ -143,7 +143,8 @@ TEST(ZipArchiveTest, SaysWhetherAFileIsCutOrOfAnotherKind) {
 }
 
 TEST(ZipArchiveTest, ReadsPartsAndNoMoreThanThereIs) {
-  const auto archive = ZipArchive::Of("x.npz", StoredZip(Entries())).value();
+  const std::string bytes = StoredZip(Entries());
+  const auto archive = ZipArchive::Of("x.npz", bytes).value();
   const auto reader = ZipEntryReader::Create(archive, *archive->Find("a.npy"));
   char letters[5] = {};
   ASSERT_TRUE(reader->Skip(2).ok());
