@@ -3,14 +3,13 @@
 """Runs Clang's analysis on code that no Clang build compiles.
 
 * Each header by itself: it must include all that it needs.
-* The sources of client/tensor, client/nn and client/train that see a thread
-  annotation, directly or through a header of the project: the sanitizers'
-  build, which analyses the others, leaves LibTorch out.
+* The sources that need LibTorch, which the sanitizers' build leaves out.
 
 Both are only checked for errors and for warnings about locks, with the flags of
 the compile_commands.json of build folders, whose generated headers must have
 been built. A unity build compiles many sources as one unit, which is read as a
-whole.
+whole. Precompiled headers are not used, so a source must not rely on what they
+happen to include.
 
 Usage: tests/style/clang_syntax.py BUILD_FOLDER...
 """
@@ -26,12 +25,11 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDERS = ('client', 'common', 'server', 'tests')
-TORCH_FOLDERS = ('client/tensor/', 'client/nn/', 'client/train/')
+TORCH_FOLDERS = ('client/tensor/', 'client/nn/', 'client/train/',
+                 'tests/tensor/', 'tests/nn/', 'tests/train/')
 INCLUDE = re.compile(r'^#include "((?:client|common|server|tests)/[^"]+)"',
                      re.M)
 UNIT_INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
-ANNOTATION = re.compile(r'\bABSL_(GUARDED_BY|PT_GUARDED_BY|LOCKS_EXCLUDED|'
-                        r'EXCLUSIVE_LOCKS_REQUIRED|SHARED_LOCKS_REQUIRED)\b')
 
 
 @functools.cache
@@ -42,17 +40,6 @@ def included_headers(path):
         if (ROOT / header).is_file() and header not in headers:
             headers |= {header} | included_headers(header)
     return frozenset(headers)
-
-
-@functools.cache
-def has_annotation(path):
-    return bool(ANNOTATION.search((ROOT / path).read_text(encoding='utf-8')))
-
-
-def is_annotated(path):
-    """Whether the file or a header of the project that it includes is."""
-    return has_annotation(path) or any(map(has_annotation,
-                                           included_headers(path)))
 
 
 def preprocessor_flags(command):
@@ -122,12 +109,12 @@ def main():
     headers = headers_with_flags(sources)
     unused = {path.relative_to(ROOT).as_posix() for folder in FOLDERS
               for path in (ROOT / folder).rglob('*.h')} - set(headers)
-    annotated = {path: entry for path, entry in sources.items()
-                 if path.startswith(TORCH_FOLDERS) and is_annotated(path)}
-    if not annotated:
-        sys.exit('the builds compile no annotated source of '
+    torch_sources = {path: entry for path, entry in sources.items()
+                     if path.startswith(TORCH_FOLDERS)}
+    if not torch_sources:
+        sys.exit('the builds compile no source of '
                  f'{", ".join(TORCH_FOLDERS)}; is LibTorch missing?')
-    units = {entry['file']: entry for entry in annotated.values()}
+    units = {entry['file']: entry for entry in torch_sources.values()}
     complaints = [f'{path}: no source includes it\n'
                   for path in sorted(unused)]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -135,7 +122,7 @@ def main():
             lambda item: complaints_about(*item),
             [*units.items(), *sorted(headers.items())])
     text = ''.join(complaints)
-    print(f'{text}{len(headers)} headers and {len(annotated)} sources read')
+    print(f'{text}{len(headers)} headers and {len(torch_sources)} sources read')
     sys.exit(1 if text else 0)
 
 

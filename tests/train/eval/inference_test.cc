@@ -2,6 +2,7 @@
 // Full fanouts, layer-wise inference and a dense reimplementation agree.
 #include "client/train/eval/inference.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/eye.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/matmul.h>
