@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "common/sample/batch.h"
+#include "common/sample/job.h"
 
 namespace millrace {
 
@@ -29,6 +30,11 @@ int64_t ListLengths::Of(uint64_t id) const {
   const int64_t end = indptr_[row + 1];
   const bool intact = 0 <= begin && begin <= end && end <= entries_;
   return intact ? end - begin : 0;
+}
+
+int64_t MaxPicks(int64_t length, int64_t fanout, bool replace) {
+  if (length == 0 || fanout == kAllNeighbors) return length;
+  return replace ? fanout : std::min(length, fanout);
 }
 
 size_t NodesAtOnce(const ListLengths& lengths, std::span<const uint64_t> ids,

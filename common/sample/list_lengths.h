@@ -27,6 +27,11 @@ class ListLengths {
   const uint64_t begin_;  // first id of the partition
 };
 
+// Returns how many neighbours a draw picks from a list of `length` entries: an
+// upper bound if some of them are too late or excluded. `fanout` may be
+// kAllNeighbors.
+int64_t MaxPicks(int64_t length, int64_t fanout, bool replace);
+
 // Upper bound on list entries scanned between two cancellation checks, unless a
 // single list is longer. (In the worst case a draw reads every entry of a
 // list.)

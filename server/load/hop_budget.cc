@@ -2,9 +2,12 @@
 #include "server/load/hop_budget.h"
 
 #include <algorithm>
+#include <optional>
+#include <vector>
 
 #include "common/base/status_macros.h"
 #include "common/sample/batch.h"
+#include "common/sample/list_lengths.h"
 #include "server/load/memory_model.h"
 #include "server/load/request_limits.h"
 
@@ -16,25 +19,21 @@ uint64_t BytesPerPick(const DrawContext& draw) {
          (draw.feature_rows ? kBytesPerFeatureRow : 0);
 }
 
-// Returns the sum of the degrees of those nodes whose lists are mapped here.
-uint64_t LocalDegrees(const Store& store, const DrawContext& draw,
+// Returns the total length of the lists that are mapped here.
+uint64_t LocalEntries(const Store& store, const DrawContext& draw,
                       const Frontier& frontier) {
   const Relation& relation = store.schema().relations[frontier.relation];
   const PartitionBook& book =
       store.book(ListOwnerType(relation, draw.direction));
+  std::vector<std::optional<ListLengths>> lengths(store.partition_count());
+  for (int part = 0; part < store.partition_count(); ++part) {
+    if (store.partition(part) == nullptr) continue;
+    lengths[part].emplace(store, part, frontier.relation, draw.direction);
+  }
   uint64_t sum = 0;
   for (const uint64_t id : frontier.ids) {
-    const int owner = book.Owner(id);
-    const Partition* partition = store.partition(owner);
-    if (partition == nullptr) continue;
-    const auto indptr = partition->edges[frontier.relation]
-                            .lists(draw.direction)
-                            .indptr.As<int64_t>();
-    const size_t row = id - book.begin(owner);
-    if (row + 1 < indptr.size()) {
-      sum += static_cast<uint64_t>(
-          std::max<int64_t>(indptr[row + 1] - indptr[row], 0));
-    }
+    const std::optional<ListLengths>& owner = lengths[book.Owner(id)];
+    if (owner.has_value()) sum += static_cast<uint64_t>(owner->Of(id));
   }
   return sum;
 }
@@ -56,7 +55,7 @@ HopBudget::Expected HopBudget::Expect(const DrawContext& draw,
     return expected;
   }
   // The lengths of lists on other servers become known with their answers.
-  bytes_ += LocalDegrees(store_, draw, frontier) * bytes_per_pick_;
+  bytes_ += LocalEntries(store_, draw, frontier) * bytes_per_pick_;
   const DType ids = store_.schema()
                         .node_types[NeighborType(relation, draw.direction)]
                         .id_dtype();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/rpc/expand_handler.h"
 
-#include <algorithm>
 #include <span>
 
 #include "common/base/status_macros.h"
@@ -87,17 +86,14 @@ Expansion::Chunk Expansion::NextChunk(const ListLengths& lengths,
                                       size_t first) const {
   const std::span ids = std::span(nodes.ids).subspan(first);
   const size_t max_count = NodesAtOnce(lengths, ids, kChunk);
-  const int64_t fanout = nodes.fanout;
   const uint64_t per_pick = ItemBytes(nodes.neighbor_dtype) +
                             (draw_.edge_ids ? 8 : 0) +
                             (draw_.feature_rows ? 8 : 0);
   Chunk chunk;
   while (chunk.count < max_count &&
          used_ + chunk.bytes < kMaxExpandReplyBytes) {
-    int64_t picks = lengths.Of(ids[chunk.count]);
-    if (fanout != kAllNeighbors && picks > 0) {
-      picks = draw_.replace ? fanout : std::min(picks, fanout);
-    }
+    const int64_t picks =
+        MaxPicks(lengths.Of(ids[chunk.count]), nodes.fanout, draw_.replace);
     chunk.bytes += sizeof(uint32_t) + static_cast<uint64_t>(picks) * per_pick;
     ++chunk.count;
   }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/sample/local/mapped_neighbor_source.h"
 
-#include <algorithm>
 #include <vector>
 
 #include "common/base/host_memory.h"
@@ -62,15 +61,10 @@ uint64_t MappedNeighborSource::CountPicks(const DrawContext& context,
   for (int part = 0; part < store_.partition_count(); ++part) {
     lengths.emplace_back(store_, part, frontier.relation, context.direction);
   }
-  const auto fanout = static_cast<uint64_t>(frontier.fanout);
   uint64_t picks = 0;
   for (const uint64_t id : frontier.ids) {
-    const auto degree = static_cast<uint64_t>(lengths[book.Owner(id)].Of(id));
-    if (degree == 0 || frontier.fanout == kAllNeighbors) {
-      picks += degree;
-    } else {
-      picks += context.replace ? fanout : std::min(degree, fanout);
-    }
+    picks += static_cast<uint64_t>(MaxPicks(lengths[book.Owner(id)].Of(id),
+                                            frontier.fanout, context.replace));
   }
   return picks;
 }
