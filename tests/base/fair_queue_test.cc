@@ -82,6 +82,27 @@ TEST(FairQueueTest, RemembersWhichClientUsedMore) {
   EXPECT_THAT(clients.order(), ElementsAre("a", "b", "b", "b", "b", "a"));
 }
 
+// While a task of "a" runs, "b" uses 6 s. "a" is then still charged only for
+// its own 2 s.
+TEST(FairQueueTest, ClientsWithRunningTasksKeepTheirPlace) {
+  FairQueue queue;
+  const auto add = [&queue](const std::string& client) {
+    queue.Add(client, [] {});
+  };
+  add("a");
+  ASSERT_EQ(queue.Take().client, "a");
+  for (const auto used : {absl::Seconds(5), absl::Seconds(1)}) {
+    add("b");
+    ASSERT_EQ(queue.Take().client, "b");
+    queue.End("b", used);
+  }
+  add("a");
+  add("b");
+  queue.End("a", absl::Seconds(2));
+  EXPECT_EQ(queue.Take().client, "a");
+  EXPECT_EQ(queue.Take().client, "b");
+}
+
 TEST(FairQueueTest, IdleClientsAccumulateNoCredit) {
   Clients clients;
   clients.Add("b");

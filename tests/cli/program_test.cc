@@ -177,6 +177,15 @@ TEST_F(ProgramTest, UnknownSubcommandNamesThoseThatExist) {
                                     "--help`")));
 }
 
+TEST_F(ProgramTest, OnlyOptionsThatExcludeEachOtherConflict) {
+  grind_->get_option("--wheels")->excludes(grind_->get_option("--grains"));
+  EXPECT_EQ(Run({"mill", "grind", "--list", "a", "--pair", "a=b", "--wheels",
+                 "1", "--grains", "2"}),
+            2);
+  EXPECT_FALSE(ran_);
+  EXPECT_THAT(err_, HasSubstr("--wheels and --grains cannot be used together"));
+}
+
 TEST_F(ProgramTest, FailurePrintsWhatAndWhatToDo) {
   EXPECT_EQ(Run({"mill", "grind"},
                 absl::DataLossError("stone.npy is cracked\nbuy another")),

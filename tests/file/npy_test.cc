@@ -142,7 +142,9 @@ TEST(ParseNpyHeader, SaysWhatIsWrong) {
        "expected a string; structured dtypes are not supported"},
       {File("{'descr"), "unterminated string"},
       {File(start + "'shape': (4294967296, 4294967296)}"),
-       "bad npy header: shape (4294967296, 4294967296) is too large"}};
+       "bad npy header: shape (4294967296, 4294967296) is too large"},
+      {File(start + "'shape': (4294967296, 4294967296, 1)}"),
+       "bad npy header: shape (4294967296, 4294967296, 1) is too large"}};
   for (const auto& [bytes, what] : cases) {
     const absl::Status status = ParseNpyHeader(bytes).status();
     EXPECT_THAT(std::string(status.message()), HasSubstr(what)) << bytes;

@@ -442,6 +442,28 @@ TEST_F(StoreTest, FindsSplitsThatWereAddedSinceItWasOpened) {
   }
 }
 
+TEST_F(StoreTest, AddedEdgeSplitsFollowThoseThatWereKnown) {
+  TestGraph graph = GraphWithPairs();
+  graph.edge_splits.push_back(graph.edge_splits[0]);
+  graph.edge_splits[1].name = "others";
+  graph.edge_splits[1].src = Array::Adopt(std::vector<int64_t>{1, 3});
+  Build(graph, 2);
+  const Manifest all = (*Store::Open(path_))->manifest();
+  KeepSplits(path_, all, {"train", "pairs"});
+  const auto before = Store::Open(path_).value();
+  KeepSplits(path_, all, {"train", "pairs", "others"});
+  const auto after = before->WithNewSplits().value();
+  ASSERT_NE(after, nullptr);
+  for (const size_t i : {0, 1}) {
+    EXPECT_EQ(after->manifest().edge_splits.at(i).name,
+              i == 0 ? "pairs" : "others");
+    EXPECT_THAT(
+        after->edge_split(i).src_original_id.As<int64_t>(),
+        ::testing::UnorderedElementsAre(i == 0 ? 4 : 1, i == 0 ? 0 : 3));
+  }
+  EXPECT_EQ(after->edge_split(0).src.data(), before->edge_split(0).src.data());
+}
+
 TEST_F(StoreTest, RefusesOtherChangesThanAddedSplits) {
   Build(GraphWithPairs(), 2);
   const auto store = Store::Open(path_).value();

@@ -87,6 +87,9 @@ TEST(ScriptModelTest, GivesTheRowsOfOurSage) {
   const at::Tensor got = theirs->Forward(graph, {});
   EXPECT_EQ(got.sizes(), want.sizes());
   EXPECT_TRUE(at::allclose(got, want, 0, 1e-5));
+  // What a script's layers need is not known.
+  EXPECT_GT(ours->LayerBytes(graph), 0u);
+  EXPECT_EQ(theirs->LayerBytes(graph), 0u);
 }
 
 TEST(ScriptModelTest, EdgesGoFromNeighborsToListOwners) {

@@ -13,13 +13,16 @@
 #include <utility>
 
 #include "common/base/steady_time.h"
+#include "common/base/strings.h"
 #include "tests/support/captured_log.h"
+#include "tests/support/eventually.h"
 #include "tests/support/test_store.h"
 
 namespace millrace {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -44,14 +47,21 @@ class LoadedStoreTest : public ::testing::Test {
     store_ = std::move(store);
   }
 
-  // Scrubs once and returns the damaged partitions. The log is in `log_`.
-  std::map<int, std::string> Scrub() {
+  // How many bytes of partition 0 are read, once loaded in memory and once on
+  // disk.
+  uint64_t BytesOfARound() const {
     uint64_t bytes = 0;
     for (const FileInfo& file : store_->manifest().files) {
       if (file.path.starts_with("part-00001")) continue;
       const bool loaded = store_->FindLoaded(file.path) != nullptr;
       bytes += loaded ? 2 * file.bytes : file.bytes;
     }
+    return bytes;
+  }
+
+  // Scrubs once and returns the damaged partitions. The log is in `log_`.
+  std::map<int, std::string> Scrub() {
+    const uint64_t bytes = BytesOfARound();
     testing::CapturedLog log;
     ServedStore served(store_);
     Damage damage(path_, {0});
@@ -79,6 +89,20 @@ class LoadedStoreTest : public ::testing::Test {
 };
 
 TEST_F(LoadedStoreTest, IsIntact) { EXPECT_THAT(Scrub(), IsEmpty()); }
+
+TEST_F(LoadedStoreTest, ReadsNoFilesOfOtherPartitions) {
+  testing::CapturedLog log;
+  ServedStore served(store_);
+  Damage damage(path_, {0});
+  Scrubber scrubber(served, kRate, damage);
+  EXPECT_TRUE(testing::Eventually(
+      [&log] { return log.text().find("scrub: read") != std::string::npos; }));
+  scrubber.Stop();
+  EXPECT_THAT(
+      log.text(),
+      AllOf(HasSubstr(StrCat("scrub: read ", BytesOfARound(), " bytes")),
+            HasSubstr("; all files are intact")));
+}
 
 TEST_F(LoadedStoreTest, DetectsDamageInMemory) {
   const Array& features = store_->FindLoaded(features_)->data;

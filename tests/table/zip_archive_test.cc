@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <zlib.h>
 
 #include <cstdint>
 #include <memory>
@@ -126,6 +127,45 @@ TEST(ZipArchiveTest, RefusesSizesThatCannotBeInflated) {
     EXPECT_THAT(std::string(archive.status().message()),
                 HasSubstr("a.npy has 5 compressed bytes, which cannot become "
                           "6192"));
+  }
+}
+
+// The bytes that are missing from the entry follow it in the file.
+TEST(ZipArchiveTest, RefusesDeflatedEntriesThatEndTooEarly) {
+  std::string plain;
+  for (int i = 0; i < 1000; ++i) plain += std::to_string(i * i);
+  std::string deflated(plain.size(), '\0');
+  z_stream stream = {};
+  ASSERT_EQ(deflateInit2(&stream, Z_BEST_SPEED, Z_DEFLATED, /*windowBits=*/-15,
+                         /*memLevel=*/8, Z_DEFAULT_STRATEGY),
+            Z_OK);
+  stream.next_in = reinterpret_cast<Bytef*>(plain.data());
+  stream.avail_in = static_cast<uInt>(plain.size());
+  stream.next_out = reinterpret_cast<Bytef*>(deflated.data());
+  stream.avail_out = static_cast<uInt>(deflated.size());
+  ASSERT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
+  deflated.resize(stream.total_out);
+  deflateEnd(&stream);
+  const auto crc =
+      crc32_z(0, reinterpret_cast<const Bytef*>(plain.data()), plain.size());
+
+  for (const uint64_t missing : {0, 40}) {
+    std::string bytes = StoredZip({{"a.npy", deflated}});
+    const size_t entry = bytes.find("PK\1\2");
+    bytes[entry + 10] = 8;  // deflated
+    bytes.replace(entry + 16, 12,
+                  testing::LittleEndian(crc, 4) +
+                      testing::LittleEndian(deflated.size() - missing, 4) +
+                      testing::LittleEndian(plain.size(), 4));
+    const auto archive = ZipArchive::Of("x.npz", bytes);
+    ASSERT_TRUE(archive.ok()) << archive.status();
+    const absl::Status checked = CheckEntries(*archive);
+    if (missing == 0) {
+      EXPECT_TRUE(checked.ok()) << checked;
+    } else {
+      EXPECT_THAT(std::string(checked.message()),
+                  HasSubstr("a.npy: its compressed data are damaged"));
+    }
   }
 }
 

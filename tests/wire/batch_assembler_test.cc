@@ -457,6 +457,35 @@ TEST_P(BatchAssemblerTest, RefusesMoreThanTheLimit) {
       BatchAssembler::Create(asked, sent.layout).status()));
 }
 
+// The rows that a client has cached are not sent, but belong to the batch.
+TEST_P(BatchAssemblerTest, RefusesBatchesThatBecomeLargerThanTheLimit) {
+  const std::vector<uint64_t> all(batch_.nodes.size(), uint64_t{1} << 40);
+  const Sent sent = Send(0, all);
+  uint64_t topology = 0, columns = 0;
+  for (const ArrayInfo& info : sent.layout.arrays) {
+    const BatchArray& array = Describe(info.kind);
+    if (array.is_column()) {
+      const Array whole = array.Get(batch_, info.index);
+      columns += whole.rows() * whole.row_bytes();
+    } else {
+      topology = info.offset + info.total_bytes();
+    }
+  }
+  ASSERT_LT(sent.layout.total_bytes, topology + columns - 1);
+  for (const uint64_t missing : {0, 1}) {
+    AssemblerRequest asked = Asked(0);
+    asked.cached_rows = all;
+    asked.max_bytes = topology + columns - missing;
+    auto assembler = BatchAssembler::Create(asked, sent.layout);
+    ASSERT_TRUE(assembler.ok()) << assembler.status();
+    const absl::Status written = assembler->Write(sent.bytes);
+    EXPECT_EQ(written.code(), missing == 0
+                                  ? absl::StatusCode::kOk
+                                  : absl::StatusCode::kFailedPrecondition)
+        << written;
+  }
+}
+
 TEST_P(BatchAssemblerTest, RefusesMoreThanTheAvailableMemory) {
   Sent sent = Send(0);
   sent.layout.total_bytes = uint64_t{1} << 60;

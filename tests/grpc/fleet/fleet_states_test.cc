@@ -61,9 +61,10 @@ class FakeMembers {
     MutexLock lock(&mutex_);
     answers_[address] = std::move(answer);
   }
-  Answer For(const std::string& address) {
+  Answer For(const std::string& address, bool reconnect) {
     MutexLock lock(&mutex_);
     ++calls_[address];
+    if (reconnect) ++reconnects_;
     changed_.NotifyAll();
     return answers_.at(address);
   }
@@ -82,6 +83,11 @@ class FakeMembers {
     MutexLock lock(&mutex_);
     return cancelled_;
   }
+  // How many of all calls were to connect at once.
+  int reconnects() const {
+    MutexLock lock(&mutex_);
+    return reconnects_;
+  }
   // Waits until a member has been asked `calls` times.
   bool AwaitCalls(const std::string& address, int calls) const {
     MutexLock lock(&mutex_);
@@ -98,6 +104,7 @@ class FakeMembers {
   std::map<std::string, Answer> answers_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, int> calls_ ABSL_GUARDED_BY(mutex_);
   int cancelled_ ABSL_GUARDED_BY(mutex_) = 0;
+  int reconnects_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 class FakeCall final : public DescribeCall {
@@ -105,8 +112,8 @@ class FakeCall final : public DescribeCall {
   FakeCall(std::string address, FakeMembers& members, ThreadPool& pool)
       : address_(std::move(address)), members_(members), pool_(pool) {}
 
-  void Start(const Options& /*options*/, Done done) override {
-    FakeMembers::Answer answer = members_.For(address_);
+  void Start(const Options& options, Done done) override {
+    FakeMembers::Answer answer = members_.For(address_, options.reconnect);
     {
       MutexLock lock(&state_->mutex);
       state_->done = std::move(done);
@@ -229,6 +236,42 @@ TEST_F(FleetStatesTest, FollowsAMemberThatComesBack) {
   EXPECT_TRUE(AwaitState(State::kDraining));
   members_.Set("host1:1", Serving({0}, "def"));
   EXPECT_TRUE(AwaitState(State::kRefused));
+}
+
+// It would otherwise be asked again only after the interval.
+TEST_F(FleetStatesTest, AsksAgainForTheManifest) {
+  members_.Set("host1:1", absl::UnavailableError("connection refused"));
+  FleetOptions options;
+  options.retry_interval = absl::Hours(1);
+  Start(1, options);
+  ASSERT_TRUE(AwaitState(State::kUnreachable));
+  members_.Set("host1:1", Serving({0, 1}));
+  const auto manifest = fleet_->WaitForManifest(Soon());
+  EXPECT_TRUE(manifest.ok()) << manifest.status();
+}
+
+// gRPC's own pauses between attempts grow to minutes.
+TEST_F(FleetStatesTest, ConnectsToLostMembersOnceASecond) {
+  members_.Set("host1:1", absl::UnavailableError("connection refused"));
+  FleetOptions options;
+  options.retry_interval = absl::Milliseconds(1);
+  const SteadyTime start = SteadyNow();
+  Start(1, options);
+  ASSERT_TRUE(members_.AwaitCalls("host1:1", 1));
+  EXPECT_EQ(members_.reconnects(), 1);
+  while (members_.reconnects() < 2 && SteadyNow() < start + absl::Seconds(20)) {
+    ASSERT_TRUE(members_.AwaitCalls("host1:1", members_.calls("host1:1") + 1));
+  }
+  EXPECT_GE(SteadyNow() - start, absl::Seconds(1));
+  EXPECT_EQ(members_.reconnects(), 2);
+}
+
+TEST(FleetMemberTest, StatesHaveNames) {
+  EXPECT_EQ(StateName(State::kUnknown), "unknown");
+  EXPECT_EQ(StateName(State::kReady), "ready");
+  EXPECT_EQ(StateName(State::kDraining), "draining");
+  EXPECT_EQ(StateName(State::kUnreachable), "unreachable");
+  EXPECT_EQ(StateName(State::kRefused), "refused");
 }
 
 TEST_F(FleetStatesTest, ClearsAMembersEarlierError) {

@@ -260,6 +260,18 @@ TEST_F(NpzTest, ReadsEveryDTypeAndOrder) {
   }
 }
 
+TEST_F(NpzTest, RowsOutliveTheirFile) {
+  for (const char* name : {"fortran_stored.npz", "fortran_deflated.npz"}) {
+    for (const char* key : {"wide", "square"}) {
+      const auto rows = NpzFile::Open(*inputs_ / name)->Rows(key);
+      ASSERT_TRUE(rows.ok()) << rows.status();
+      const auto values = ReadIntegers(**rows);
+      ASSERT_TRUE(values.ok()) << values.status();
+      EXPECT_EQ(values->at(1), 1) << name << key;
+    }
+  }
+}
+
 // Every cut and every flipped byte is detected or does no harm.
 TEST_F(NpzTest, SurvivesDamagedFiles) {
   std::ifstream in(*inputs_ / "odd.npz", std::ios::binary);

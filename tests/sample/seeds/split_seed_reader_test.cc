@@ -215,6 +215,37 @@ TEST_P(EdgeSplitTest, SeedsHaveAllColumnsOfTheirRows) {
   EXPECT_THAT(seen, ::testing::ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8));
 }
 
+TEST(DamagedEdgeSplitTest, IsNamedAfterItsRelation) {
+  TestGraph graph;
+  graph.types = {{.count = 9}};
+  graph.relations = {{.name = "to", .edges = {{0, 1}}},
+                     {.name = "from", .edges = {{1, 0}}}};
+  EdgeSplitColumns& split = graph.edge_splits.emplace_back();
+  split.relation = 1;
+  split.name = "train";
+  split.src = Array::Adopt(std::vector<int64_t>{0, 1, 2});
+  split.dst = Array::Adopt(std::vector<int64_t>{3, 4, 5});
+  const testing::TestStore stored(graph);
+  const std::filesystem::path file =
+      stored.path() / SplitPath("node__from__node", "train", "dst");
+  std::fstream out(file, std::ios::binary | std::ios::in | std::ios::out);
+  const uint32_t id = 9;
+  out.seekp(-4, std::ios::end);
+  out.write(reinterpret_cast<const char*>(&id), sizeof(id));
+  out.close();
+  const auto store = stored.Open();
+  JobSpec spec;
+  spec.fanouts = {1};
+  spec.seed_kind = SeedKind::kEdge;
+  spec.seed_type = "node__from__node";
+  const auto job = ResolveJob(spec, store->manifest());
+  ASSERT_TRUE(job.ok()) << job.status();
+  const absl::Status damaged =
+      SplitSeedReader(*store).ReadBatch(*job, 0, 0).status();
+  EXPECT_EQ(damaged.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(damaged.message()), HasSubstr(file.string()));
+}
+
 TEST_F(SplitSeedReaderTest, DamagedSplitIsNamed) {
   const std::filesystem::path file = path_ / SplitPath("node", "train", "id");
   const auto write_last_id = [&](uint32_t id) {

@@ -159,6 +159,20 @@ TEST_F(LinkEvaluatorTest, RanksBothEndsAmongAllNodes) {
   }
 }
 
+TEST_F(LinkEvaluatorTest, PredictionsAreTheRowsOfAllNodes) {
+  Serve();
+  options_.kind = InferenceKind::kFull;
+  RunRanks(2, [&](Collectives& collectives) {
+    const auto model = MakeModel();
+    const auto evaluator = LinkEvaluator::Create(
+        source_, job_, *model, collectives, splits_, options_);
+    ASSERT_TRUE(evaluator.ok()) << evaluator.status();
+    const auto rows = (*evaluator)->Predict(false);
+    ASSERT_TRUE(rows.ok()) << rows.status();
+    EXPECT_TRUE(rows->equal(model->parameters().parameters()[0].tensor));
+  });
+}
+
 TEST_F(LinkEvaluatorTest, KnownEdgesAreNoRivals) {
   const double all = Run().valid.value();
   // 0 -> 0, 0 -> 1 and 7 -> 7 score more than 0 -> 2 and 7 -> 4.
