@@ -168,7 +168,8 @@ absl::Status ScriptModel::CheckParameters() const {
     if (!named.value.requires_grad()) continue;
     learns = true;
     const NamedTensor& first =
-        seen.try_emplace(named.value.data_ptr(), named.name, named.value)
+        seen.try_emplace(named.value.data_ptr(),
+                         NamedTensor{named.name, named.value})
             .first->second;
     if (!first.tensor.is_same(named.value) && named.value.numel() > 0) {
       return absl::InvalidArgumentError(
