@@ -35,8 +35,15 @@ function(millrace_library)
     $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
 endfunction()
 
-# Tests are usually run only once per build, so optimise them less.
-set(MILLRACE_TEST_OPTIONS "$<$<CONFIG:RelWithDebInfo>:-O1>")
+# Tests are usually run only once per build, so optimise them less. Clang spends
+# most of its time on code that it has instrumented, so its build does not
+# optimise them at all, and does not let them guide a fuzzer.
+if(MILLRACE_SANITIZER STREQUAL "address")
+  set(MILLRACE_TEST_OPTIONS -O0
+    $<$<CXX_COMPILER_ID:Clang>:-fno-sanitize=fuzzer-no-link>)
+else()
+  set(MILLRACE_TEST_OPTIONS "$<$<CONFIG:RelWithDebInfo>:-O1>")
+endif()
 
 # Sets `variable` to the patterns of --gtest_filter that match the suites in
 # `source`.
