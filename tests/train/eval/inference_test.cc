@@ -125,8 +125,8 @@ TEST_P(InferenceTest, EqualsTheDenseModel) {
   });
 }
 
-// Without GcnNorm::kSampled, for which a subgraph would have to know the degrees
-// of its outermost nodes.
+// Without GcnNorm::kSampled, for which a subgraph would have to know the
+// degrees of its outermost nodes.
 class FullFanoutsTest : public ::testing::TestWithParam<Case> {};
 
 TEST_P(FullFanoutsTest, GivesTheLogitsOfTheDenseModel) {
