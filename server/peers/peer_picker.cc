@@ -100,8 +100,9 @@ absl::StatusOr<std::shared_ptr<FleetMember>> PeerPicker::Await() {
 
 absl::Status PeerPicker::Report(const FleetMember& member,
                                 const absl::Status& status) {
-  // Calls that this server abandons are not reported, so only the client can
-  // have cancelled this one; if it has not, the other server is stopping.
+  // Calls that this server cancels or abandons are not reported, so only the
+  // client can have cancelled this one; if it has not, the other server is
+  // stopping.
   if (status.ok() || (absl::IsCancelled(status) && scope_.call.IsCancelled())) {
     return status;
   }

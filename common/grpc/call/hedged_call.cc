@@ -150,6 +150,7 @@ class HedgedCall final : public Call,
   void OnReplicaEnd(int index, absl::Status status) {
     ReplicaCall ended;
     bool too_late = false;
+    bool cancelled_here = false;  // by Cancel(), not by the replica
     {
       MutexLock lock(&mutex_);
       replica_calls_[index].over = true;
@@ -157,14 +158,14 @@ class HedgedCall final : public Call,
       ended = replica_calls_[index];
       too_late = winner_ != kNoWinner && winner_ != index;
       if (overdue_ && absl::IsCancelled(status)) {
-        status = absl::DeadlineExceededError(
-            "the call took too long, or received nothing for too long");
+        status = OverdueError();
       }
+      cancelled_here = cancelled_ && absl::IsCancelled(status);
     }
     if (ended.abandoned && absl::IsCancelled(status)) {
       // No Judge(): the fleet already knows that it is lost.
       status = AbandonedError(*ended.member);
-    } else if (!too_late) {
+    } else if (!too_late && !cancelled_here) {
       status = request_->Judge(*ended.member, ended.start, std::move(status));
     }
     {
@@ -199,6 +200,17 @@ class HedgedCall final : public Call,
         absl::UnavailableError(
             StrCat(member.address, " did not answer and was abandoned")),
         {.partition = options_.partition});
+  }
+
+  absl::Status OverdueError() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const SteadyTime now = options_.timer.Now();
+    const auto text = [](absl::Duration time) {
+      return absl::FormatDuration(absl::Trunc(time, absl::Milliseconds(1)));
+    };
+    return absl::DeadlineExceededError(
+        now < options_.deadline
+            ? StrCat("no message for ", text(now - last_message_))
+            : StrCat("not done after ", text(now - start_)));
   }
 
   // Ends the call if it is overdue. gRPC ends calls at their deadlines too, but

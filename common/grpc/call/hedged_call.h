@@ -28,8 +28,8 @@ class HedgedRequest {
       std::shared_ptr<CallObserver> observer) = 0;
 
   // Maps the status of a finished call to one replica, begun at `start`, to the
-  // status to report. Not called for calls that lost to another replica or were
-  // abandoned.
+  // status to report. Not called for calls that lost to another replica, were
+  // abandoned or ended because of Cancel(), which say nothing about a replica.
   virtual absl::Status Judge(const FleetMember& replica, SteadyTime start,
                              absl::Status status) = 0;
 

@@ -154,10 +154,9 @@ class HedgedCallTest : public ::testing::Test {
     EXPECT_EQ(request_->result(), result);
     EXPECT_EQ(request_->answered_by(), from);
   }
-  void ExpectOverdue() {
+  void ExpectOverdue(const std::string& message) {
     EXPECT_EQ(request_->finished(), 1);
-    EXPECT_TRUE(absl::IsDeadlineExceeded(request_->result()))
-        << request_->result();
+    EXPECT_EQ(request_->result(), absl::DeadlineExceededError(message));
   }
 
   FakeTimer timer_;
@@ -309,6 +308,22 @@ TEST_F(HedgedCallTest, CancelEndsAllItsCalls) {
   EXPECT_TRUE(second().cancelled());
   EXPECT_EQ(request_->finished(), 1);
   EXPECT_TRUE(absl::IsCancelled(request_->result())) << request_->result();
+  // The replicas have not failed.
+  EXPECT_EQ(request_->judged(), 0);
+}
+
+// A replica that stops cancels its calls too.
+TEST_F(HedgedCallTest, JudgesACallThatTheReplicaCancelled) {
+  Start();
+  first().End(absl::CancelledError("the server is stopping"));
+  EXPECT_EQ(request_->judged(), 1);
+}
+
+TEST_F(HedgedCallTest, JudgesACallThatFailedBeforeItWasCancelled) {
+  Start();
+  first().End(absl::UnavailableError("gone"));
+  call_->Cancel();
+  EXPECT_EQ(request_->judged(), 1);
 }
 
 TEST_F(HedgedCallTest, AsksNobodyOnceCancelled) {
@@ -326,7 +341,7 @@ TEST_F(HedgedCallTest, EndsAtItsDeadlineWithoutAMessage) {
   EXPECT_EQ(request_->finished(), 0);
   timer_.Advance(absl::Milliseconds(1));
   EXPECT_TRUE(first().cancelled());
-  ExpectOverdue();
+  ExpectOverdue("not done after 300ms");
   EXPECT_EQ(request_->judged(), 1);
 }
 
@@ -335,7 +350,7 @@ TEST_F(HedgedCallTest, EndsAtItsDeadlineAfterAMessage) {
   timer_.Advance(absl::Milliseconds(299));
   EXPECT_TRUE(first().OnMessage().ok());
   timer_.Advance(absl::Milliseconds(1));
-  ExpectOverdue();
+  ExpectOverdue("not done after 300ms");
   EXPECT_EQ(request_->judged(), 1);
 }
 
@@ -346,7 +361,7 @@ TEST_F(HedgedCallTest, EndsAllItsCallsAfterTooLongASilence) {
   timer_.Advance(absl::Milliseconds(1));
   EXPECT_TRUE(first().cancelled());
   EXPECT_TRUE(second().cancelled());
-  ExpectOverdue();
+  ExpectOverdue("no message for 1s");
   EXPECT_EQ(request_->judged(), 2);
 }
 
@@ -359,7 +374,7 @@ TEST_F(HedgedCallTest, EachMessageEndsASilence) {
   timer_.Advance(absl::Milliseconds(999));
   EXPECT_EQ(request_->finished(), 0);
   timer_.Advance(absl::Milliseconds(1));
-  ExpectOverdue();
+  ExpectOverdue("no message for 1s");
 }
 
 // Nothing could arrive during that time.
