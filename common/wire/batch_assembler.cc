@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "common/base/field_error.h"
 #include "common/base/host_memory.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
@@ -50,6 +51,13 @@ bool IdsBelow(const Array& ids, uint64_t limit) {
   return WithIds(ids, [&](const auto& all) { return AllBelow(all, limit); });
 }
 
+absl::Status CheckBatchMemory(uint64_t bytes) {
+  return WithReason(CheckMemory("a batch", bytes,
+                                "use a smaller batch size or fanouts, or "
+                                "prefetch fewer batches"),
+                    Reason{"out_of_memory"});
+}
+
 Array AllocateRowArray(int64_t rows, const ArrayInfo& info) {
   std::vector<int64_t> shape = info.shape;
   shape[0] = rows;
@@ -61,10 +69,7 @@ Array AllocateRowArray(int64_t rows, const ArrayInfo& info) {
 absl::StatusOr<BatchAssembler> BatchAssembler::Create(
     const AssemblerRequest& request, StreamLayout layout) {
   MILLRACE_RETURN_IF_ERROR(CheckLayout(layout, request.max_bytes));
-  MILLRACE_RETURN_IF_ERROR(
-      CheckMemory("a batch", layout.total_bytes,
-                  "use a smaller batch size or fanouts, or "
-                  "prefetch fewer batches"));
+  MILLRACE_RETURN_IF_ERROR(CheckBatchMemory(layout.total_bytes));
   BatchAssembler assembler(request, std::move(layout));
   MILLRACE_RETURN_IF_ERROR(assembler.CheckArrays());
   assembler.AllocateTopology();
@@ -415,11 +420,16 @@ absl::Status BatchAssembler::AllocateRows() {
     whole.shape[0] = std::max<int64_t>(WholeLength(info), 0);
     bytes += whole.total_bytes();
     if (bytes > request_.max_bytes) {
-      return absl::FailedPreconditionError(
-          StrCat("the batch has more than ", bytes, " bytes; the limit is ",
-                 request_.max_bytes));
+      return FieldStatus(
+          absl::StatusCode::kOutOfRange,
+          {.problem = FieldError::Problem::kTooMuch,
+           .field = "batch_size",
+           .value = StrCat("the batch has more than ", bytes, " bytes"),
+           .limit = StrCat(request_.max_bytes)});
     }
   }
+  // More than the stream announced, if other servers have rows of the batch.
+  MILLRACE_RETURN_IF_ERROR(CheckBatchMemory(bytes - topology_end_));
   for (const ArrayInfo& info : layout_.arrays) {
     const BatchArray& array = Describe(info.kind);
     const int64_t length = array.is_column() ? WholeLength(info) : -1;

@@ -39,27 +39,27 @@ class BatchAssembler {
  public:
   // Checks the layout against the request, then allocates the topology.
   // INVALID_ARGUMENT: not an answer to the request; the message names the
-  // array. FAILED_PRECONDITION: larger than max_bytes. RESOURCE_EXHAUSTED: too
-  // little memory.
+  // array. OUT_OF_RANGE: larger than max_bytes. RESOURCE_EXHAUSTED: too little
+  // memory.
   static absl::StatusOr<BatchAssembler> Create(const AssemblerRequest& request,
                                                StreamLayout layout);
 
   // Takes the next bytes of the byte string. INVALID_ARGUMENT: more bytes than
   // announced, or inconsistent topology (ids out of range, lists that leave
-  // their array, ...). FAILED_PRECONDITION: a batch beyond max_bytes.
+  // their array, ...). OUT_OF_RANGE: a batch of more than max_bytes.
+  // RESOURCE_EXHAUSTED: too little memory for the batch's rows.
   absl::Status Write(std::span<const std::byte> bytes);
 
   // Whether ids and topology have arrived and passed all checks. If so, all
   // arrays of the batch are allocated; rows not received yet hold garbage.
   bool topology_done() const { return topology_done_; }
   bool done() const { return position_ == layout_.total_bytes; }
-  uint64_t position() const { return position_; }
+  uint64_t position() const { return position_; }  // bytes taken so far
 
   // The rows that this stream carries; valid once topology_done(). The receiver
   // must get all others from its cache or with Gather.
   const SentRows& rows() const { return rows_; }
   Batch& batch() { return batch_; }
-  const StreamLayout& layout() const { return layout_; }
 
  private:
   BatchAssembler(const AssemblerRequest& request, StreamLayout layout)

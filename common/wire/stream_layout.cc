@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "common/base/field_error.h"
 #include "common/base/strings.h"
 
 namespace millrace {
@@ -44,9 +45,12 @@ uint64_t StreamLayout::Append(ArrayKind kind, int index, DType dtype,
 
 absl::Status CheckLayout(const StreamLayout& layout, uint64_t max_bytes) {
   if (layout.total_bytes > max_bytes) {
-    return absl::FailedPreconditionError(
-        StrCat("the stream announces ", layout.total_bytes,
-               " bytes; the limit is ", max_bytes));
+    return FieldStatus(
+        absl::StatusCode::kOutOfRange,
+        {.problem = FieldError::Problem::kTooMuch,
+         .field = "batch_size",
+         .value = StrCat("the stream announces ", layout.total_bytes, " bytes"),
+         .limit = StrCat(max_bytes)});
   }
   uint64_t end = 0;
   for (size_t i = 0; i < layout.arrays.size(); ++i) {

@@ -40,7 +40,7 @@ struct StreamLayout {
 
 // INVALID_ARGUMENT: arrays overlap, are out of order or exceed `total_bytes`,
 // an offset is not a multiple of 8, a dtype is kNone, or a size overflows.
-// FAILED_PRECONDITION: total_bytes is above `max_bytes`.
+// OUT_OF_RANGE: total_bytes is above `max_bytes`.
 absl::Status CheckLayout(const StreamLayout& layout, uint64_t max_bytes);
 
 }  // namespace millrace

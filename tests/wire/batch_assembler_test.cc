@@ -9,6 +9,7 @@
 #include <random>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/field_error.h"
 #include "common/graph/store.h"
 #include "common/sample/digest.h"
 #include "common/sample/gather.h"
@@ -453,8 +454,10 @@ TEST_P(BatchAssemblerTest, RefusesMoreThanTheLimit) {
   const Sent sent = Send(0);
   AssemblerRequest asked = Asked(0);
   asked.max_bytes = sent.layout.total_bytes - 1;
-  EXPECT_TRUE(absl::IsFailedPrecondition(
-      BatchAssembler::Create(asked, sent.layout).status()));
+  const absl::Status status =
+      BatchAssembler::Create(asked, sent.layout).status();
+  EXPECT_TRUE(absl::IsOutOfRange(status)) << status;
+  EXPECT_EQ(GetFieldError(status)->field, "batch_size");
 }
 
 // The rows that a client has cached are not sent, but belong to the batch.
@@ -479,9 +482,8 @@ TEST_P(BatchAssemblerTest, RefusesBatchesThatBecomeLargerThanTheLimit) {
     auto assembler = BatchAssembler::Create(asked, sent.layout);
     ASSERT_TRUE(assembler.ok()) << assembler.status();
     const absl::Status written = assembler->Write(sent.bytes);
-    EXPECT_EQ(written.code(), missing == 0
-                                  ? absl::StatusCode::kOk
-                                  : absl::StatusCode::kFailedPrecondition)
+    EXPECT_EQ(written.code(), missing == 0 ? absl::StatusCode::kOk
+                                           : absl::StatusCode::kOutOfRange)
         << written;
   }
 }
@@ -491,8 +493,36 @@ TEST_P(BatchAssemblerTest, RefusesMoreThanTheAvailableMemory) {
   sent.layout.total_bytes = uint64_t{1} << 60;
   AssemblerRequest asked = Asked(0);
   asked.max_bytes = uint64_t{1} << 62;
-  EXPECT_TRUE(absl::IsResourceExhausted(
-      BatchAssembler::Create(asked, sent.layout).status()));
+  const absl::Status status =
+      BatchAssembler::Create(asked, sent.layout).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+  EXPECT_EQ(ReasonOf(status), "out_of_memory");
+}
+
+// Rows that the stream does not carry are not among the bytes that it
+// announces.
+TEST_P(BatchAssemblerTest, RefusesRowsOfOthersBeyondTheAvailableMemory) {
+  constexpr int64_t kWidth = int64_t{1} << 48;
+  const std::vector<uint64_t> all(batch_.nodes.size(), uint64_t{1} << 40);
+  Sent sent = Send(0, all);
+  Manifest manifest = store_->manifest();
+  for (NodeType& type : manifest.schema.node_types) {
+    if (type.feature.present()) type.feature.row_shape = {kWidth};
+  }
+  for (ArrayInfo& info : sent.layout.arrays) {
+    if (info.kind == ArrayKind::kNodeFeature) info.shape = {0, kWidth};
+  }
+  const AssemblerRequest asked = {.manifest = manifest,
+                                  .job = job_,
+                                  .request = request_,
+                                  .home = 0,
+                                  .cached_rows = all,
+                                  .max_bytes = uint64_t{1} << 62};
+  auto assembler = BatchAssembler::Create(asked, sent.layout);
+  ASSERT_TRUE(assembler.ok()) << assembler.status();
+  const absl::Status status = assembler->Write(sent.bytes);
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+  EXPECT_EQ(ReasonOf(status), "out_of_memory");
 }
 
 TEST_P(BatchAssemblerTest, ErrorsSayWhatDisagrees) {
