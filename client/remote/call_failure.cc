@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "common/base/field_error.h"
 #include "common/base/strings.h"
 #include "common/grpc/call/replica_failure.h"
 #include "common/grpc/channel_args.h"
@@ -64,8 +65,8 @@ CallFailure ClassifyFailure(Replicas& replicas, const ReplicaCall& call,
                                     " within ", Rounded(now - call.start)));
   }
   if (absl::IsCancelled(status)) {
-    // This client did not cancel the call, or else the status does not matter,
-    // since abandoned calls are not reported. So the server is stopping.
+    // Calls that this client cancels or abandons are not reported, so the
+    // server is stopping.
     return unavailable(Kind::kTransient, named());
   }
   // This client may know a working replica that the home does not know yet.
@@ -78,9 +79,11 @@ CallFailure ClassifyFailure(Replicas& replicas, const ReplicaCall& call,
     return {lost ? Kind::kOtherLost : Kind::kTransient, partition,
             WithErrorInfo(status, info)};
   }
-  return {
-      Kind::kFinal, partition,
-      absl::IsResourceExhausted(status) ? TooLarge(member, status) : status};
+  // Reasons are not sent, so an error with one is this client's own.
+  const bool refused_by_grpc =
+      absl::IsResourceExhausted(status) && ReasonOf(status).empty();
+  return {Kind::kFinal, partition,
+          refused_by_grpc ? TooLarge(member, status) : status};
 }
 
 absl::Status NoteEnd(const CallContext& context, const ReplicaCall& call,

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <string>
 
+#include "common/base/field_error.h"
 #include "common/wire/error_info.h"
 #include "tests/support/fake_replicas.h"
 #include "tests/support/fake_timer.h"
@@ -129,6 +130,13 @@ TEST_F(CallFailureTest, AMessageThatIsTooLargeIsFinal) {
   EXPECT_FALSE(IsRetryable(failure.status)) << failure.status;
   EXPECT_EQ(FirstLine(failure.status).find("server replica 0: too large"), 0u);
   EXPECT_FALSE(AdviceOf(failure.status).empty());
+}
+
+TEST_F(CallFailureTest, MemoryThatThisClientLacksIsNotTheServersFailure) {
+  const absl::Status status =
+      WithReason(absl::ResourceExhaustedError("a batch needs 24 GB of memory"),
+                 Reason{"out_of_memory"});
+  Expect(Classify(status), Kind::kFinal, kAsked, status);
 }
 
 TEST_F(CallFailureTest, AWrongRequestIsFinal) {
