@@ -18,6 +18,7 @@ BatchReceiver::BatchReceiver(Options options)
 absl::Status BatchReceiver::OnFrame(const ReceivedFrame& frame) {
   NoteFrame(options_.context, options_.home, frame);
   if (!assembler_.has_value()) MILLRACE_RETURN_IF_ERROR(StartAssembly(frame));
+  MILLRACE_RETURN_IF_ERROR(CheckOffset(frame.header(), assembler_->position()));
   for (const std::span<const std::byte> piece : frame.payload()) {
     const bool had_topology = assembler_->topology_done();
     MILLRACE_RETURN_IF_ERROR(assembler_->Write(piece));

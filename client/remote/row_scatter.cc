@@ -22,6 +22,7 @@ absl::Status RowScatter::Take(
     const FrameHeader& header,
     std::span<const std::span<const std::byte>> payload) {
   if (position_ == 0) MILLRACE_RETURN_IF_ERROR(CheckLayout(header));
+  MILLRACE_RETURN_IF_ERROR(CheckOffset(header, position_));
   for (const std::span<const std::byte> piece : payload) {
     if (piece.size() > total_bytes_ - position_) {
       return absl::InternalError("more rows than requested");

@@ -201,4 +201,10 @@ absl::StatusOr<FrameView> ParseFrame(
   return view;
 }
 
+absl::Status CheckOffset(const FrameHeader& header, uint64_t position) {
+  if (header.offset == position) return absl::OkStatus();
+  return absl::InternalError(StrCat("a frame begins at byte ", header.offset,
+                                    " of its stream, not at byte ", position));
+}
+
 }  // namespace millrace

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/wire/stream_layout.h"
 
@@ -46,5 +47,9 @@ struct FrameView {
 // which byte.
 absl::StatusOr<FrameView> ParseFrame(
     std::span<const std::span<const std::byte>> slices);
+
+// INTERNAL: the frame does not begin at byte `position` of its stream, so that
+// a frame before it is missing or was sent twice.
+absl::Status CheckOffset(const FrameHeader& header, uint64_t position);
 
 }  // namespace millrace

@@ -202,6 +202,15 @@ TEST(FrameTest, SurvivesAnyDamage) {
   }
 }
 
+TEST(FrameOffsetTest, IsThatOfTheNextByte) {
+  EXPECT_EQ(CheckOffset({.offset = 12, .stream = {}}, 12), absl::OkStatus());
+  for (const uint64_t position : {0, 11, 13}) {
+    const absl::Status status =
+        CheckOffset({.offset = 12, .stream = {}}, position);
+    EXPECT_TRUE(absl::IsInternal(status)) << position << ": " << status;
+  }
+}
+
 TEST(StreamLayoutTest, NamesArraysAsTheProtocolDoes) {
   for (int kind = 0; kind < v1::ArrayInfo::Kind_ARRAYSIZE; ++kind) {
     const std::string name =
@@ -217,7 +226,7 @@ TEST(StreamLayoutTest, AcceptsWhatAppendMakes) {
 
 TEST(StreamLayoutTest, RefusesStreamsAboveTheLimit) {
   EXPECT_EQ(CheckLayout(*ExampleHeader().stream, 50).code(),
-            absl::StatusCode::kFailedPrecondition);
+            absl::StatusCode::kOutOfRange);
 }
 
 TEST(StreamLayoutTest, RefusesArraysThatDoNotFit) {
@@ -242,9 +251,9 @@ TEST(StreamLayoutTest, ErrorsNameTheArrayAndItsPlace) {
   const StreamLayout good = *ExampleHeader().stream;
   ASSERT_EQ(good.total_bytes, 66u);
   EXPECT_EQ(CheckLayout(good, 66), absl::OkStatus());
-  EXPECT_EQ(CheckLayout(good, 65),
-            absl::FailedPreconditionError(
-                "the stream announces 66 bytes; the limit is 65"));
+  const absl::Status large = CheckLayout(good, 65);
+  EXPECT_EQ(large.code(), absl::StatusCode::kOutOfRange);
+  EXPECT_EQ(large.message(), "the stream announces 66 bytes; the limit is 65");
   const auto message = [&](auto change) {
     StreamLayout layout = good;
     change(layout);

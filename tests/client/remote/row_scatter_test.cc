@@ -68,7 +68,7 @@ TEST_F(RowScatterTest, TakesRowsThatAreCutAnywhere) {
     ASSERT_TRUE(scatter.Take(First(), Pieces{Bytes(0, cut)}).ok());
     EXPECT_TRUE(absl::IsInternal(scatter.CheckComplete())) << cut;
     const Pieces rest = {Bytes(cut, 24)};
-    ASSERT_TRUE(scatter.Take(FrameHeader(), rest).ok());
+    ASSERT_TRUE(scatter.Take({.offset = cut, .stream = {}}, rest).ok());
     EXPECT_TRUE(scatter.CheckComplete().ok()) << cut;
   }
   ASSERT_TRUE(
@@ -83,9 +83,20 @@ TEST_F(RowScatterTest, SaysHowManyBytesAreMissing) {
               HasSubstr("16 of 24 bytes"));
 }
 
+TEST_F(RowScatterTest, RefusesAFrameThatIsNotTheNext) {
+  ASSERT_TRUE(Take(First(), {Bytes(0, 8)}).ok());
+  for (const uint64_t offset : {0, 7, 16}) {
+    const absl::Status status =
+        Take({.offset = offset, .stream = {}}, {Bytes(8, 24)});
+    EXPECT_TRUE(absl::IsInternal(status)) << offset << ": " << status;
+  }
+  ASSERT_TRUE(Take({.offset = 8, .stream = {}}, {Bytes(8, 24)}).ok());
+  ExpectAll();
+}
+
 TEST_F(RowScatterTest, RefusesMoreRowsThanWereAskedFor) {
   ASSERT_TRUE(Take(First(), {Bytes(0, 24)}).ok());
-  const absl::Status status = Take(FrameHeader(), {Bytes(0, 1)});
+  const absl::Status status = Take({.offset = 24, .stream = {}}, {Bytes(0, 1)});
   EXPECT_TRUE(absl::IsInternal(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("more rows"));
   ExpectAll();
