@@ -103,6 +103,25 @@ class PrefetchingLoader final : public Loader {
         sequence_(options, plan_.batch_count(), job_->spec.drop_last) {}
 
   absl::StatusOr<std::optional<LoaderStep>> Next() override {
+    MILLRACE_RETURN_IF_ERROR(failed_);
+    absl::StatusOr<std::optional<LoaderStep>> step = Take();
+    failed_ = step.status();
+    return step;
+  }
+
+  uint32_t batches_per_epoch() const override { return plan_.batch_count(); }
+  uint32_t steps_per_epoch() const override { return sequence_.StepsFrom(0); }
+  uint32_t steps_of_first_epoch() const override {
+    return sequence_.StepsFrom(options_.first_batch);
+  }
+  int64_t seeds_per_epoch() const override { return plan_.seed_count(); }
+  absl::Duration waited() const override { return waited_; }
+
+ private:
+  static bool HasBatch(const Slot& slot) { return slot.step.batch.has_value(); }
+
+  // Takes the next step out of the window, and fills its place.
+  absl::StatusOr<std::optional<LoaderStep>> Take() {
     MILLRACE_RETURN_IF_ERROR(Refill());
     if (window_.empty()) return std::optional<LoaderStep>();
     const std::shared_ptr<Slot> slot = window_.front();
@@ -121,9 +140,9 @@ class PrefetchingLoader final : public Loader {
       waited_ += SteadyNow() - start;
       if (!slot->batch.ok()) return slot->batch.status();
       if (HasBatch(*slot)) {
-        step.batch = *std::move(slot->batch);
         MILLRACE_RETURN_IF_ERROR(
-            RememberBytes(static_cast<int64_t>(step.batch->total_bytes())));
+            RememberBytes(static_cast<int64_t>(slot->batch->total_bytes())));
+        step.batch = *std::move(slot->batch);
       }
     }
     window_.pop_front();
@@ -131,17 +150,6 @@ class PrefetchingLoader final : public Loader {
     MILLRACE_RETURN_IF_ERROR(Refill());
     return step;
   }
-
-  uint32_t batches_per_epoch() const override { return plan_.batch_count(); }
-  uint32_t steps_per_epoch() const override { return sequence_.StepsFrom(0); }
-  uint32_t steps_of_first_epoch() const override {
-    return sequence_.StepsFrom(options_.first_batch);
-  }
-  int64_t seeds_per_epoch() const override { return plan_.seed_count(); }
-  absl::Duration waited() const override { return waited_; }
-
- private:
-  static bool HasBatch(const Slot& slot) { return slot.step.batch.has_value(); }
 
   // Whether one more batch fits into the window, judging by the mean size of
   // the batches seen so far.
@@ -219,6 +227,7 @@ class PrefetchingLoader final : public Loader {
   std::deque<std::shared_ptr<Slot>> window_;
   int64_t mean_bytes_ = 0;
   absl::Duration waited_;
+  absl::Status failed_;  // the first error of Next()
 };
 
 absl::Status CheckOptions(const LoaderOptions& options) {

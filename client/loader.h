@@ -76,8 +76,9 @@ class Loader {
   virtual ~Loader() = default;
 
   // Returns the next step, or nullopt when all epochs are done. Blocks until
-  // the step's batch has arrived. After an error of BatchSource::Fetch, the
-  // loader stays at this step, and every further call returns the same error.
+  // the step's batch has arrived. After an error, every further call returns
+  // the same one. Fails like BatchSource::Fetch. RESOURCE_EXHAUSTED: a full
+  // window does not fit in memory. CANCELLED: the program was interrupted.
   virtual absl::StatusOr<std::optional<LoaderStep>> Next() = 0;
 
   // Numbers of batches (of all ranks) and of steps in a whole epoch.

@@ -399,6 +399,18 @@ TEST(LoaderTest, WindowMustFitInMemory) {
   EXPECT_EQ(Drain(**loader).size(), 40);
 }
 
+TEST(LoaderTest, AWindowThatDoesNotFitIsRefusedEveryTime) {
+  const auto source = std::make_shared<SizedSource>(
+      PathSource(40), std::vector<int64_t>{int64_t{1} << 50});
+  auto loader = Loader::Create(
+      source, Job(1),
+      {.prefetch_batches = 64, .prefetch_bytes = int64_t{1} << 60});
+  ASSERT_TRUE(loader.ok()) << loader.status();
+  const absl::Status first = (*loader)->Next().status();
+  EXPECT_EQ(first.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ((*loader)->Next().status(), first);
+}
+
 // Each batch has 2^50 bytes, or 1.1259 PB.
 TEST(LoaderTest, MemoryIsForTheBatchesThatAreStillToCome) {
   const auto refusal = [](LoaderOptions options, int64_t nodes) {
