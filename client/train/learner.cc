@@ -9,6 +9,16 @@
 
 namespace millrace {
 
+absl::StatusOr<std::unique_ptr<Learner>> Learner::Create(
+    std::unique_ptr<Model> model, const OptimizerConfig& optimizer,
+    const Objective& objective, Collectives& collectives) {
+  return CatchTorch("making the optimizer",
+                    [&]() -> absl::StatusOr<std::unique_ptr<Learner>> {
+                      return std::unique_ptr<Learner>(new Learner(
+                          std::move(model), optimizer, objective, collectives));
+                    });
+}
+
 Learner::Learner(std::unique_ptr<Model> model, const OptimizerConfig& optimizer,
                  const Objective& objective, Collectives& collectives)
     : collectives_(collectives),

@@ -20,9 +20,11 @@ namespace millrace {
 // Threads: one at a time; all ranks make the same calls.
 class Learner {
  public:
-  // Keeps references to `objective` and `collectives`.
-  Learner(std::unique_ptr<Model> model, const OptimizerConfig& optimizer,
-          const Objective& objective, Collectives& collectives);
+  // Keeps references to `objective` and `collectives`. RESOURCE_EXHAUSTED: the
+  // optimizer does not fit in memory.
+  static absl::StatusOr<std::unique_ptr<Learner>> Create(
+      std::unique_ptr<Model> model, const OptimizerConfig& optimizer,
+      const Objective& objective, Collectives& collectives);
 
   Model& model() { return *model_; }
   int64_t optimizer_steps() const { return optimizer_.steps(); }
@@ -46,6 +48,8 @@ class Learner {
                     bool same_world);
 
  private:
+  Learner(std::unique_ptr<Model> model, const OptimizerConfig& optimizer,
+          const Objective& objective, Collectives& collectives);
   absl::StatusOr<std::vector<NamedTensor>> CopyOfModel();
 
   Collectives& collectives_;

@@ -76,8 +76,9 @@ absl::Status MakeLearner(Collectives& collectives, RunParts& run) {
       !options.predict.empty() && !options.predict_embeddings));
   // No rank may take memory before all ranks have checked what is available.
   MILLRACE_RETURN_IF_ERROR(collectives.Barrier());
-  run.learner = std::make_unique<Learner>(std::move(model), options.optimizer,
-                                          *run.objective, collectives);
+  MILLRACE_ASSIGN_OR_RETURN(run.learner,
+                            Learner::Create(std::move(model), options.optimizer,
+                                            *run.objective, collectives));
   return absl::OkStatus();
 }
 

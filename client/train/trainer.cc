@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/train/trainer.h"
 
-#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
 
 #include <cmath>
 #include <optional>
@@ -21,6 +21,17 @@
 #include "common/sample/digest.h"
 
 namespace millrace {
+namespace {
+
+absl::StatusOr<double> SumOfCpuSeconds(double own, Collectives& collectives) {
+  return CatchTorch("adding up CPU times", [&]() -> absl::StatusOr<double> {
+    const at::Tensor sum = at::full({1}, own, at::kDouble);
+    MILLRACE_RETURN_IF_ERROR(collectives.AllReduceSum(sum));
+    return sum.item().toDouble();
+  });
+}
+
+}  // namespace
 
 Trainer::Trainer(RunParts run, Collectives& collectives)
     : collectives_(collectives),
@@ -160,10 +171,8 @@ absl::Status Trainer::EndEpoch(const EpochClock& clock) {
   record.step = state_.step;
   record.loss = MeanLoss(state_.sums);
   clock.FillIn(record);
-  at::Tensor cpu = at::empty({1}, at::kDouble);
-  cpu.fill_(clock.CpuSeconds());
-  MILLRACE_RETURN_IF_ERROR(collectives_.AllReduceSum(cpu));
-  record.cpu_seconds = cpu.item().toDouble();
+  MILLRACE_ASSIGN_OR_RETURN(record.cpu_seconds,
+                            SumOfCpuSeconds(clock.CpuSeconds(), collectives_));
   state_.EndEpoch();
   const bool due =
       state_.epoch == options_.epochs ||

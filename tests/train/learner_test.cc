@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "client/train/label_objective.h"
+#include "common/base/field_error.h"
 #include "tests/train/train_support.h"
 
 namespace millrace::testing {
@@ -31,8 +32,9 @@ class LearnerTest : public ::testing::Test {
   }
 
   std::unique_ptr<Learner> Make(Collectives& collectives) const {
-    return std::make_unique<Learner>(Model::Create(config_).value(), optimizer_,
-                                     objective_, collectives);
+    return Learner::Create(Model::Create(config_).value(), optimizer_,
+                           objective_, collectives)
+        .value();
   }
   Minibatch MinibatchOf(const Learner& learner, size_t batch) const {
     return MakeMinibatch(batches_[batch], const_cast<Learner&>(learner).model())
@@ -59,6 +61,19 @@ class LearnerTest : public ::testing::Test {
   ModelConfig config_;
   OptimizerConfig optimizer_ = {.weight_decay = 0.5};
 };
+
+TEST_F(LearnerTest, SaysThatTheOptimizerDoesNotFitInMemory) {
+  auto model = Model::Create(config_).value();
+  model->parameters().AddParameter(
+      "huge", at::zeros({1}, at::kFloat).expand({int64_t{1} << 46}));
+  RunRanks(1, [&](Collectives& collectives) {
+    const absl::Status status =
+        Learner::Create(std::move(model), optimizer_, objective_, collectives)
+            .status();
+    EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+    EXPECT_EQ(ReasonOf(status), "out_of_memory");
+  });
+}
 
 // Weight decay would change the weights all the same.
 TEST_F(LearnerTest, AStepWithoutLabelsChangesNothing) {
