@@ -131,6 +131,21 @@ absl::Status WriteAll(int fd, const std::filesystem::path& path,
   return absl::OkStatus();
 }
 
+absl::StatusOr<size_t> ReadAt(int fd, const std::filesystem::path& path,
+                              void* data, size_t bytes, uint64_t offset) {
+  auto* into = static_cast<char*>(data);
+  size_t done = 0;
+  while (done < bytes) {
+    const ssize_t got =
+        pread(fd, into + done, bytes - done, static_cast<off_t>(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return FileError("read", path, errno);
+    if (got == 0) break;
+    done += static_cast<size_t>(got);
+  }
+  return done;
+}
+
 absl::StatusOr<std::string> ReadFile(const std::filesystem::path& path,
                                      uint64_t limit) {
   uint64_t size = 0;
@@ -143,16 +158,10 @@ absl::StatusOr<std::string> ReadFile(const std::filesystem::path& path,
       CheckMemory(absl::StrCat("reading ", path.native()), size,
                   "check that this is the file that you meant"));
   std::string content(size, '\0');
-  size_t done = 0;
-  while (done < size) {
-    const ssize_t got = pread(fd.get(), content.data() + done, size - done,
-                              static_cast<off_t>(done));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return FileError("read", path, errno);
-    if (got == 0) break;
-    done += static_cast<size_t>(got);
-  }
-  content.resize(done);
+  MILLRACE_ASSIGN_OR_RETURN(
+      const size_t got,
+      ReadAt(fd.get(), path, content.data(), content.size(), 0));
+  content.resize(got);
   return content;
 }
 
@@ -177,15 +186,14 @@ absl::StatusOr<uint64_t> HashFile(int fd, const std::filesystem::path& path) {
       XXH3_createState(), XXH3_freeState);
   XXH3_64bits_reset(state.get());
   const auto buffer = std::make_unique_for_overwrite<char[]>(kReadBytes);
-  off_t offset = 0;
+  uint64_t offset = 0;
   posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
   while (true) {
     MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
-    const ssize_t got = pread(fd, buffer.get(), kReadBytes, offset);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return FileError("read", path, errno);
+    MILLRACE_ASSIGN_OR_RETURN(
+        const size_t got, ReadAt(fd, path, buffer.get(), kReadBytes, offset));
     if (got == 0) return XXH3_64bits_digest(state.get());
-    XXH3_64bits_update(state.get(), buffer.get(), static_cast<size_t>(got));
+    XXH3_64bits_update(state.get(), buffer.get(), got);
     offset += got;
   }
 }

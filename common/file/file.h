@@ -41,6 +41,12 @@ absl::StatusOr<UniqueFd> CreateNewFile(const std::filesystem::path& path);
 absl::Status WriteAll(int fd, const std::filesystem::path& path,
                       const void* data, size_t bytes);
 
+// Reads up to `bytes` bytes at `offset`, whatever the descriptor's position.
+// Returns how many it read, which are fewer only if the file ends there. `path`
+// is used in error messages only.
+absl::StatusOr<size_t> ReadAt(int fd, const std::filesystem::path& path,
+                              void* data, size_t bytes, uint64_t offset);
+
 // The content of a file. RESOURCE_EXHAUSTED: it has more than `limit` bytes, or
 // more than fit in the available memory.
 absl::StatusOr<std::string> ReadFile(const std::filesystem::path& path,

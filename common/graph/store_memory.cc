@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <unistd.h>
-
-#include <cerrno>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -73,9 +70,10 @@ absl::StatusOr<std::string> ReadHeader(const std::filesystem::path& file,
                                       data.total_bytes()));
   }
   std::string header(bytes - data.total_bytes(), '\0');
-  const ssize_t read = pread(fd.get(), header.data(), header.size(), 0);
-  if (read < 0) return FileError("read", file, errno);
-  header.resize(static_cast<size_t>(read));
+  MILLRACE_ASSIGN_OR_RETURN(
+      const size_t read,
+      ReadAt(fd.get(), file, header.data(), header.size(), 0));
+  header.resize(read);
   return header;
 }
 

@@ -29,6 +29,27 @@ TEST_F(FileTest, ReadsWhatWasWritten) {
             absl::StatusCode::kAlreadyExists);
 }
 
+TEST_F(FileTest, ReadsAPartWhateverThePosition) {
+  ASSERT_TRUE(WriteNewFile(directory_ / "f", "0123456789").ok());
+  uint64_t size = 0;
+  const auto fd = OpenForReading(directory_ / "f", &size);
+  ASSERT_TRUE(fd.ok()) << fd.status();
+  const auto part = [&fd](size_t bytes, uint64_t offset) {
+    std::string text(bytes, '\0');
+    text.resize(
+        ReadAt(fd->get(), "f", text.data(), text.size(), offset).value());
+    return text;
+  };
+  EXPECT_EQ(part(3, 4), "456");
+  EXPECT_EQ(part(3, 0), "012");
+  // The file ends there.
+  EXPECT_EQ(part(100, 8), "89");
+  EXPECT_EQ(part(100, 10), "");
+  char byte = 0;
+  EXPECT_EQ(ReadAt(-1, "some/file", &byte, 1, 0).status().message(),
+            "cannot read some/file: Bad file descriptor");
+}
+
 // The file is sparse, so it takes no room on the disk.
 TEST_F(FileTest, RefusesAFileThatMemoryCannotHold) {
   const auto path = directory_ / "sparse";

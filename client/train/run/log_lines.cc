@@ -36,14 +36,22 @@ Json OrNull(const std::optional<Value>& value) {
 // Number of bytes at the end of a file to read first.
 constexpr uint64_t kTailBytes = uint64_t{1} << 16;
 
+// The end of a file, or all of it.
+struct FileTail {
+  uint64_t begin = 0;  // its offset in the file
+  std::string text;
+};
+
 // Returns the last bytes, at most `bytes`, of a file of `size` bytes.
-absl::StatusOr<std::string> ReadTail(int fd, const std::string& path,
-                                     uint64_t size, uint64_t bytes) {
-  std::string tail(std::min(size, bytes), '\0');
-  const ssize_t got = pread(fd, tail.data(), tail.size(),
-                            static_cast<off_t>(size - tail.size()));
-  if (got < 0) return FileError("read", path, errno);
-  tail.resize(static_cast<size_t>(got));
+absl::StatusOr<FileTail> ReadTail(int fd, const std::string& path,
+                                  uint64_t size, uint64_t bytes) {
+  FileTail tail;
+  tail.begin = size - std::min(size, bytes);
+  tail.text.resize(size - tail.begin);
+  MILLRACE_ASSIGN_OR_RETURN(
+      const size_t got,
+      ReadAt(fd, path, tail.text.data(), tail.text.size(), tail.begin));
+  tail.text.resize(got);
   return tail;
 }
 
@@ -55,12 +63,10 @@ absl::Status CutTornLine(int fd, const std::string& path) {
   const auto size = static_cast<uint64_t>(end);
   uint64_t keep = 0;
   for (uint64_t bytes = kTailBytes;; bytes *= 4) {
-    MILLRACE_ASSIGN_OR_RETURN(const std::string tail,
+    MILLRACE_ASSIGN_OR_RETURN(const FileTail tail,
                               ReadTail(fd, path, size, bytes));
-    const size_t line_break = tail.rfind('\n');
-    if (line_break != std::string::npos) {
-      keep = size - tail.size() + line_break + 1;
-    }
+    const size_t line_break = tail.text.rfind('\n');
+    if (line_break != std::string::npos) keep = tail.begin + line_break + 1;
     if (line_break != std::string::npos || bytes >= size) break;
   }
   if (keep < size && ftruncate(fd, static_cast<off_t>(keep)) != 0) {
@@ -205,9 +211,9 @@ absl::StatusOr<int64_t> LastAttempt(const std::string& path) {
   }
   if (!fd.ok()) return fd.status();
   for (uint64_t bytes = kTailBytes;; bytes *= 4) {
-    MILLRACE_ASSIGN_OR_RETURN(const std::string tail,
+    MILLRACE_ASSIGN_OR_RETURN(const FileTail tail,
                               ReadTail(fd->get(), path, size, bytes));
-    if (const auto attempt = AttemptIn(tail)) return *attempt;
+    if (const auto attempt = AttemptIn(tail.text)) return *attempt;
     if (bytes >= size) return -1;
   }
 }
