@@ -67,7 +67,8 @@ absl::StatusOr<std::optional<Checkpoint>> RunCheckpoints::Read() {
   MILLRACE_ASSIGN_OR_RETURN(bytes, collectives_.ShareBytes(std::move(bytes)));
   if (!bytes.empty()) return ParseCheckpoint(bytes, path());
   if (options_.epochs == 0) {
-    return absl::NotFoundError(StrCat("no checkpoint ", path()));
+    return WithReason(absl::NotFoundError(StrCat("no checkpoint ", path())),
+                      Reason{"no_checkpoint"});
   }
   // A supervisor adds `resume` to every attempt, also to the first.
   if (leader) {

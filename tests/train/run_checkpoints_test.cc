@@ -88,6 +88,7 @@ TEST_F(RunCheckpointsTest, WithoutEpochsThereMustBeACheckpoint) {
     EXPECT_TRUE(absl::IsNotFound(status));
     EXPECT_EQ(status.message(),
               "no checkpoint " + options_.checkpoint + "/last.pt");
+    EXPECT_EQ(ReasonOf(status), "no_checkpoint");
     EXPECT_TRUE(checkpoints.status().ok());
     EXPECT_TRUE(checkpoints.Finish().ok());
   });

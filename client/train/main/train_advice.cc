@@ -53,6 +53,9 @@ constexpr ReasonAdvice kTrainAdvice[] = {
     {{"model_too_large"},
      "use a smaller --hidden, fewer trainers on this host, or labels with "
      "fewer classes"},
+    {{"no_checkpoint"},
+     "name the folder of an earlier run with --checkpoint, or train with "
+     "--epochs 1 or more"},
     {{"no_checkpoint_folder"}, "name the folder that checkpoints are in"},
     {{"no_edge_features"}, "import the dataset with --edge-features F.npy"},
     {{"no_embeddings"}, "use --output logits"},

@@ -365,6 +365,7 @@ TEST(TrainAdviceTest, NamesWhatToChange) {
       {"loss_without_negatives",
        "--negatives triplet:K, shared:K or in-batch, or --loss bce"},
       {"model_too_large", "labels with fewer classes"},
+      {"no_checkpoint", "the folder of an earlier run with --checkpoint"},
       {"no_checkpoint_folder", "name the folder that checkpoints are in"},
       {"no_edge_features", "--edge-features F.npy"},
       {"no_embeddings", "--output logits"},
