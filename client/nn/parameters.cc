@@ -66,8 +66,8 @@ float UnitFloat(uint32_t word) {
 
 }  // namespace
 
-std::string ShapeText(const at::Tensor& tensor) {
-  return absl::StrCat("[", absl::StrJoin(tensor.sizes(), ", "), "]");
+std::string ShapeText(at::IntArrayRef shape) {
+  return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
 }
 
 at::Tensor ParameterSet::AddParameter(std::string name, at::Tensor initial) {
@@ -120,8 +120,8 @@ absl::Status ParameterSet::CheckState(
     }
     if (theirs->tensor.sizes() != mine.tensor.sizes()) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "tensor \"", mine.name, "\" is ", ShapeText(theirs->tensor),
-          ", but the model's is ", ShapeText(mine.tensor)));
+          "tensor \"", mine.name, "\" is ", ShapeText(theirs->tensor.sizes()),
+          ", but the model's is ", ShapeText(mine.tensor.sizes())));
     }
   }
   return CheckAliases(own, state);

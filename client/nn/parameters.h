@@ -20,7 +20,7 @@ struct NamedTensor {
 };
 
 // A shape in the form "[2, 3]".
-std::string ShapeText(const at::Tensor& tensor);
+std::string ShapeText(at::IntArrayRef shape);
 
 // Parameters (learned, float32) and buffers (running statistics, and weights
 // that are not learned), under the model's names, in the order in which they

@@ -291,7 +291,7 @@ void ScriptModel::CheckRows(const at::Tensor& rows, int64_t nodes) {
                     rows.size(1) > 0 && rows.scalar_type() == at::kFloat;
   if (fits && outputs_ == 0) outputs_ = rows.size(1);
   TORCH_CHECK(fits && rows.size(1) == outputs_, "the result is ",
-              ShapeText(rows), " ", c10::toString(rows.scalar_type()),
+              ShapeText(rows.sizes()), " ", c10::toString(rows.scalar_type()),
               ", but must have a row of Float for each of ", nodes, " nodes");
 }
 

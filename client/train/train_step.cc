@@ -38,6 +38,19 @@ absl::StatusOr<at::Tensor> GatherRows(Collectives& collectives,
   return rows.view(own.scalar_type()).view(shape);
 }
 
+// Returns this rank's row of `rows`, if each has the shape `row`.
+absl::StatusOr<at::Tensor> OwnRow(const NamedTensor& rows, at::IntArrayRef row,
+                                  const Collectives& collectives) {
+  std::vector<int64_t> shape = row.vec();
+  shape.insert(shape.begin(), collectives.world());
+  if (rows.tensor.sizes() == at::IntArrayRef(shape)) {
+    return rows.tensor.select(0, collectives.rank());
+  }
+  return absl::InvalidArgumentError(StrCat("the ranks' \"", rows.name, "\" is ",
+                                           ShapeText(rows.tensor.sizes()),
+                                           ", but must be ", ShapeText(shape)));
+}
+
 }  // namespace
 
 TrainStep::TrainStep(Model& model, Collectives& collectives,
@@ -199,23 +212,24 @@ absl::StatusOr<std::vector<NamedTensor>> TrainStep::RankBuffers() {
 absl::Status TrainStep::LoadRankBuffers(const std::vector<NamedTensor>& ranks) {
   return CatchTorch("loading running statistics", [&]() -> absl::Status {
     for (const NamedTensor& rows : ranks) {
-      const bool fits =
-          rows.tensor.dim() > 0 && rows.tensor.size(0) == collectives_.world();
-      const at::Tensor row =
-          fits ? rows.tensor[collectives_.rank()] : at::Tensor();
-      if (fits && row.dim() == 0 && rows.name == kRankSeeds) {
-        seeds_since_average_ = row.item().toLong();
+      if (rows.name == kRankSeeds) {
+        MILLRACE_ASSIGN_OR_RETURN(const at::Tensor seeds,
+                                  OwnRow(rows, {}, collectives_));
+        seeds_since_average_ = seeds.item().toLong();
         continue;
       }
       const auto& buffers = model_.parameters().buffers();
       const auto found = std::find_if(
           buffers.begin(), buffers.end(),
           [&](const NamedTensor& buffer) { return buffer.name == rows.name; });
-      if (!fits || found == buffers.end() ||
-          found->tensor.sizes() != row.sizes()) {
+      if (found == buffers.end()) {
         return absl::InvalidArgumentError(
-            StrCat("the ranks' \"", rows.name, "\" has the wrong shape"));
+            StrCat("the model has no tensor \"", rows.name,
+                   "\", of which there is a row for each rank"));
       }
+      MILLRACE_ASSIGN_OR_RETURN(
+          const at::Tensor row,
+          OwnRow(rows, found->tensor.sizes(), collectives_));
       found->tensor.copy_(row);
     }
     return absl::OkStatus();

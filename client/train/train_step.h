@@ -57,7 +57,7 @@ class TrainStep {
   // ranks call it.
   absl::StatusOr<std::vector<NamedTensor>> RankBuffers();
   // Restores this rank's rows. INVALID_ARGUMENT: they are from another model or
-  // another number of ranks.
+  // another number of ranks (names the tensor and both shapes).
   absl::Status LoadRankBuffers(const std::vector<NamedTensor>& ranks);
   static constexpr char kRankSeeds[] = "seeds since the last average";
 

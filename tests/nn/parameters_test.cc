@@ -30,9 +30,9 @@ double Largest(const at::Tensor& tensor) {
 }
 
 TEST(ShapeTextTest, ListsTheSizes) {
-  EXPECT_EQ(ShapeText(at::zeros({2, 3})), "[2, 3]");
-  EXPECT_EQ(ShapeText(at::zeros({7})), "[7]");
-  EXPECT_EQ(ShapeText(at::zeros({})), "[]");
+  EXPECT_EQ(ShapeText({2, 3}), "[2, 3]");
+  EXPECT_EQ(ShapeText({7}), "[7]");
+  EXPECT_EQ(ShapeText({}), "[]");
 }
 
 TEST(ParameterSetTest, StateHasParametersThenBuffersThenAliases) {

@@ -273,21 +273,33 @@ TEST_F(RunningStatisticsTest, OnlyWhatDiffersHasARowForEachRank) {
 TEST_F(RunningStatisticsTest, RefusesRowsOfAnotherModelOrWorld) {
   AfterOneStep([](Model& model, TrainStep& step, int) {
     const NamedTensor& buffer = model.parameters().buffers()[0];
-    const int64_t width = buffer.tensor.size(0);
+    ASSERT_EQ(buffer.tensor.sizes(), at::IntArrayRef({8}));
     const at::Tensor before = buffer.tensor.clone();
-    for (const NamedTensor& rows :
-         {NamedTensor{buffer.name, at::zeros({3, width})},
-          NamedTensor{buffer.name, at::zeros({2, width + 1})},
-          NamedTensor{buffer.name, at::zeros({2})},
-          NamedTensor{buffer.name, at::zeros({})},
-          NamedTensor{"another", at::zeros({2, width})},
-          NamedTensor{TrainStep::kRankSeeds, at::zeros({3}, at::kLong)},
-          NamedTensor{TrainStep::kRankSeeds, at::zeros({2, 1}, at::kLong)}}) {
-      const absl::Status status = step.LoadRankBuffers({rows});
-      EXPECT_TRUE(absl::IsInvalidArgument(status)) << rows.name;
-      EXPECT_EQ(status.message(),
-                "the ranks' \"" + rows.name + "\" has the wrong shape");
-    }
+    const auto message = [&step](const std::string& name,
+                                 const at::Tensor& rows) {
+      const absl::Status status = step.LoadRankBuffers({{name, rows}});
+      EXPECT_TRUE(absl::IsInvalidArgument(status)) << name;
+      return std::string(status.message());
+    };
+    const std::string of_buffer = "the ranks' \"" + buffer.name + "\" is ";
+    EXPECT_EQ(message(buffer.name, at::zeros({3, 8})),
+              of_buffer + "[3, 8], but must be [2, 8]");
+    EXPECT_EQ(message(buffer.name, at::zeros({2, 9})),
+              of_buffer + "[2, 9], but must be [2, 8]");
+    EXPECT_EQ(message(buffer.name, at::zeros({2})),
+              of_buffer + "[2], but must be [2, 8]");
+    EXPECT_EQ(message(buffer.name, at::zeros({})),
+              of_buffer + "[], but must be [2, 8]");
+    const std::string seeds = TrainStep::kRankSeeds;
+    const std::string of_seeds = "the ranks' \"" + seeds + "\" is ";
+    EXPECT_EQ(message(seeds, at::zeros({3}, at::kLong)),
+              of_seeds + "[3], but must be [2]");
+    EXPECT_EQ(message(seeds, at::zeros({2, 1}, at::kLong)),
+              of_seeds + "[2, 1], but must be [2]");
+    EXPECT_EQ(
+        message("another", at::zeros({2, 8})),
+        "the model has no tensor \"another\", of which there is a row for "
+        "each rank");
     EXPECT_TRUE(buffer.tensor.equal(before));
   });
 }

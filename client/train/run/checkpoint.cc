@@ -211,9 +211,9 @@ absl::StatusOr<std::map<std::string, double>> FindDoubles(
   std::map<std::string, double> map;
   for (const NamedTensor& named : tensors) {
     if (named.tensor.numel() != 1) {
-      return absl::DataLossError(StrCat(file.name, ": ", Quoted(named.name),
-                                        " has shape ", ShapeText(named.tensor),
-                                        ", but must be one number"));
+      return absl::DataLossError(
+          StrCat(file.name, ": ", Quoted(named.name), " has shape ",
+                 ShapeText(named.tensor.sizes()), ", but must be one number"));
     }
     map[named.name] = named.tensor.item().toDouble();
   }

@@ -13,6 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "client/tensor/torch_status.h"
 #include "common/base/field_error.h"
+#include "common/base/status_macros.h"
 #include "common/base/strings.h"
 
 namespace millrace {
@@ -23,6 +24,26 @@ constexpr double kBeta2 = 0.999;
 constexpr double kEpsilon = 1e-8;
 constexpr char kMean[] = "exp_avg.";
 constexpr char kSquareMean[] = "exp_avg_sq.";
+
+// Copies the tensor `name` of a state.
+absl::Status LoadTensor(const std::vector<NamedTensor>& state,
+                        const std::string& name, const at::Tensor& into) {
+  const auto found = std::find_if(
+      state.begin(), state.end(),
+      [&name](const NamedTensor& named) { return named.name == name; });
+  if (found == state.end()) {
+    return absl::InvalidArgumentError(
+        StrCat("the optimizer's tensor \"", name, "\" is missing"));
+  }
+  if (found->tensor.sizes() != into.sizes()) {
+    return absl::InvalidArgumentError(
+        StrCat("the optimizer's tensor \"", name, "\" is ",
+               ShapeText(found->tensor.sizes()), ", but the model's is ",
+               ShapeText(into.sizes())));
+  }
+  into.copy_(found->tensor);
+  return absl::OkStatus();
+}
 
 }  // namespace
 
@@ -91,24 +112,14 @@ std::vector<NamedTensor> Optimizer::State() const {
 
 absl::Status Optimizer::Load(const std::vector<NamedTensor>& state,
                              int64_t steps) {
-  const auto load = [&state](const std::string& name, at::Tensor into) {
-    for (const NamedTensor& named : state) {
-      if (named.name != name || named.tensor.sizes() != into.sizes()) continue;
-      into.copy_(named.tensor);
-      return absl::OkStatus();
-    }
-    return absl::InvalidArgumentError(
-        StrCat("the optimizer's tensor \"", name,
-               "\" is missing or has the wrong shape"));
-  };
   steps_ = steps;
   if (!mean_.defined()) return absl::OkStatus();
   return CatchTorch("loading the optimizer", [&]() -> absl::Status {
     for (const Slice& slice : slices_) {
-      absl::Status loaded = load(kMean + slice.name, SliceOf(mean_, slice));
-      loaded.Update(
-          load(kSquareMean + slice.name, SliceOf(square_mean_, slice)));
-      if (!loaded.ok()) return loaded;
+      MILLRACE_RETURN_IF_ERROR(
+          LoadTensor(state, kMean + slice.name, SliceOf(mean_, slice)));
+      MILLRACE_RETURN_IF_ERROR(LoadTensor(state, kSquareMean + slice.name,
+                                          SliceOf(square_mean_, slice)));
     }
     return absl::OkStatus();
   });

@@ -42,8 +42,8 @@ class Optimizer {
   // Returns copies of the state, for checkpoints: "exp_avg.NAME" and
   // "exp_avg_sq.NAME" in the shape of each parameter; none for kSgd.
   std::vector<NamedTensor> State() const;
-  // Restores what State() and steps() returned. INVALID_ARGUMENT: tensors are
-  // missing or have the wrong shape.
+  // Restores what State() and steps() returned. INVALID_ARGUMENT: a tensor is
+  // missing or has another shape (names it and both shapes).
   absl::Status Load(const std::vector<NamedTensor>& state, int64_t steps);
 
  private:

@@ -151,15 +151,16 @@ TEST(OptimizerTest, NamesTheTensorThatDoesNotFit) {
   Optimizer optimizer({}, parameters);
   const std::vector<NamedTensor> whole = optimizer.State();
   for (size_t i = 0; i < whole.size(); ++i) {
-    const std::string message = "the optimizer's tensor \"" + whole[i].name +
-                                "\" is missing or has the wrong shape";
+    const std::string tensor =
+        "the optimizer's tensor \"" + whole[i].name + "\" is ";
     std::vector<NamedTensor> state = whole;
     state[i].tensor = at::zeros({7}, at::kFloat);
     absl::Status status = optimizer.Load(state, 1);
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
-    EXPECT_EQ(status.message(), message);
+    EXPECT_EQ(status.message(),
+              tensor + "[7], but the model's is " + (i < 2 ? "[3]" : "[1, 2]"));
     state.erase(state.begin() + static_cast<int64_t>(i));
-    EXPECT_EQ(optimizer.Load(state, 1).message(), message);
+    EXPECT_EQ(optimizer.Load(state, 1).message(), tensor + "missing");
   }
   EXPECT_TRUE(optimizer.Load(whole, 1).ok());
 }
