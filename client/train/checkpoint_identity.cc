@@ -57,7 +57,7 @@ RunIdentity CheckpointIdentity(const RunPlan& plan, const RunInputs& inputs,
           EvalNegativesText(options.evaluation);
     }
     identity[IdentityKey("valid_split")] =
-        options.valid_split.empty() ? "valid" : options.valid_split;
+        EvaluatedSplit(options.valid_split, kValidSplit);
   }
   return identity;
 }

@@ -72,22 +72,21 @@ absl::Status LabelObjective::ReadTables(std::shared_ptr<BatchSource> source,
   MILLRACE_ASSIGN_OR_RETURN(tables_.train,
                             ReadSeedTable(source, options.job, task_.kind,
                                           options.job.split, options.seeds));
-  // Only a split that no option names may be missing.
   const auto read_other = [&](const std::string& named, const char* usual,
                               std::optional<SeedTable>& table) -> absl::Status {
+    const std::string split = EvaluatedSplit(named, usual);
     if (named.empty() &&
         absl::IsNotFound(
-            source->manifest().FindSplit(plan.seed_type, usual).status())) {
+            source->manifest().FindSplit(plan.seed_type, split).status())) {
       return absl::OkStatus();
     }
-    MILLRACE_ASSIGN_OR_RETURN(table,
-                              ReadSeedTable(source, options.job, task_.kind,
-                                            named.empty() ? usual : named));
+    MILLRACE_ASSIGN_OR_RETURN(
+        table, ReadSeedTable(source, options.job, task_.kind, split));
     return absl::OkStatus();
   };
   MILLRACE_RETURN_IF_ERROR(
-      read_other(options.valid_split, "valid", tables_.valid));
-  return read_other(options.test_split, "test", tables_.test);
+      read_other(options.valid_split, kValidSplit, tables_.valid));
+  return read_other(options.test_split, kTestSplit, tables_.test);
 }
 
 // Returns the number of outputs that a model needs: one per class, or one per

@@ -18,19 +18,19 @@ bool TypesEdges(const RunPlan& plan, const Schema& schema) {
          plan.options.model.decoder == DecoderKind::kDistMult;
 }
 
-// Returns the splits to evaluate: those that options name, or else those with
-// the usual names that exist.
 LinkEvaluator::Splits EvaluatedSplits(const RunPlan& plan,
                                       const Manifest& manifest) {
   const auto name = [&](const std::string& named,
                         const char* usual) -> std::optional<std::string> {
-    if (!named.empty()) return named;
-    return manifest.EdgeSplit(plan.seed_relation, usual) == nullptr
-               ? std::nullopt
-               : std::optional<std::string>(usual);
+    std::string split = EvaluatedSplit(named, usual);
+    if (named.empty() &&
+        manifest.EdgeSplit(plan.seed_relation, split) == nullptr) {
+      return std::nullopt;
+    }
+    return split;
   };
-  return {name(plan.options.valid_split, "valid"),
-          name(plan.options.test_split, "test"),
+  return {name(plan.options.valid_split, kValidSplit),
+          name(plan.options.test_split, kTestSplit),
           {}};
 }
 

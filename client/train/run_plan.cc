@@ -50,8 +50,8 @@ absl::Status CheckEvaluationTimes(const TrainOptions& options,
     return !named.empty() ||
            !absl::IsNotFound(manifest.FindSplit(job.seed_type, usual).status());
   };
-  const bool valid = evaluated(options.valid_split, "valid");
-  if (!valid && !evaluated(options.test_split, "test") &&
+  const bool valid = evaluated(options.valid_split, kValidSplit);
+  if (!valid && !evaluated(options.test_split, kTestSplit) &&
       options.predict.empty()) {
     return absl::OkStatus();
   }
@@ -188,11 +188,9 @@ RunIdentity IdentifySplits(const TrainOptions& options, const ResolvedJob& job,
     }
   };
   add(options.seeds.has_value());
-  const std::string& valid = options.valid_split;
-  const std::string& test = options.test_split;
-  used.spec.split = valid.empty() ? "valid" : valid;
+  used.spec.split = EvaluatedSplit(options.valid_split, kValidSplit);
   add(/*explicit_seeds=*/false);
-  used.spec.split = test.empty() ? "test" : test;
+  used.spec.split = EvaluatedSplit(options.test_split, kTestSplit);
   add(/*explicit_seeds=*/false);
   return texts;
 }

@@ -6,6 +6,10 @@
 
 namespace millrace {
 
+std::string EvaluatedSplit(const std::string& named, const char* usual) {
+  return named.empty() ? usual : named;
+}
+
 absl::Status CheckComplete(const TrainOptions& options) {
   if (!options.consumed_log.empty() && options.feature_dtype != DType::kNone) {
     return WithAdvice(

@@ -16,6 +16,15 @@
 
 namespace millrace {
 
+// The usual names of the splits that are evaluated.
+inline constexpr char kValidSplit[] = "valid";
+inline constexpr char kTestSplit[] = "test";
+
+// Returns the split to evaluate: `named`, an option's value, or `usual` if that
+// is empty. Only a split that no option names may be missing; then it is not
+// evaluated.
+std::string EvaluatedSplit(const std::string& named, const char* usual);
+
 // Everything about a run except its source and its group. Members are named
 // after the command line's options.
 struct TrainOptions {
@@ -39,8 +48,8 @@ struct TrainOptions {
   uint32_t patience = 0;  // evaluations without a better valid; 0 for no limit
 
   EvaluationOptions evaluation;
-  std::string valid_split;  // empty for "valid" if there is one
-  std::string test_split;   // empty for "test" if there is one
+  std::string valid_split;  // empty for kValidSplit if there is one
+  std::string test_split;   // empty for kTestSplit if there is one
   uint32_t eval_every = 1;  // epochs; 0 for only after the last
 
   std::string checkpoint;         // folder; empty for none
