@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <memory>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -243,17 +242,11 @@ absl::Status CheckMetrics(const Arguments& args, const HostPort& address) {
              "may read them"));
 }
 
-// Renames a temporary file into place, so that a reader never sees half a file.
 absl::Status WritePortFile(const std::string& path, int port) {
-  const std::filesystem::path temporary = StrCat(path, ".tmp.", getpid());
-  std::error_code error;
-  absl::Status written = WriteNewFile(temporary, StrCat(port, "\n"));
-  if (written.ok()) {
-    std::filesystem::rename(temporary, path, error);
-    if (error) written = FileError("rename to", path, error.value());
-  }
-  if (!written.ok()) std::filesystem::remove(temporary, error);
-  return written;
+  return ReplaceFile(path, StrCat(path, ".tmp.", getpid()),
+                     [port](const std::filesystem::path& temporary) {
+                       return WriteNewFile(temporary, StrCat(port, "\n"));
+                     });
 }
 
 // Blocks the signals in all threads started from here on, so that only

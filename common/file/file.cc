@@ -174,6 +174,19 @@ absl::Status WriteNewFile(const std::filesystem::path& path,
   return absl::OkStatus();
 }
 
+absl::Status ReplaceFile(
+    const std::filesystem::path& path, const std::filesystem::path& temporary,
+    const std::function<absl::Status(const std::filesystem::path&)>& write) {
+  absl::Status written = write(temporary);
+  std::error_code error;
+  if (written.ok()) {
+    std::filesystem::rename(temporary, path, error);
+    if (error) written = FileError("rename to", path, error.value());
+  }
+  if (!written.ok()) std::filesystem::remove(temporary, error);
+  return written;
+}
+
 absl::Status SyncPath(const std::filesystem::path& path) {
   const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (fd.get() < 0) return FileError("open", path, errno);

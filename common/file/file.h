@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -54,6 +55,12 @@ absl::StatusOr<std::string> ReadFile(const std::filesystem::path& path,
 // Creates a file with this content and fsyncs it. ALREADY_EXISTS: it exists.
 absl::Status WriteNewFile(const std::filesystem::path& path,
                           std::string_view content);
+// Puts a new file in the place of `path` in one step, so that a reader never
+// sees half a file: calls `write` with `temporary`, a path in the same folder,
+// and renames what it wrote there. Removes it if anything fails.
+absl::Status ReplaceFile(
+    const std::filesystem::path& path, const std::filesystem::path& temporary,
+    const std::function<absl::Status(const std::filesystem::path&)>& write);
 // fsyncs a file or a directory.
 absl::Status SyncPath(const std::filesystem::path& path);
 

@@ -137,12 +137,13 @@ void SetIdentity(const Manifest& manifest, Split& split) {
 }
 
 absl::Status ReplaceManifest(const fs::path& root, const Manifest& manifest) {
-  const fs::path temporary = root / "store.json.new";
-  std::error_code error;
-  fs::remove(temporary, error);  // left by an interrupted run
-  MILLRACE_RETURN_IF_ERROR(WriteNewFile(temporary, FormatManifest(manifest)));
-  fs::rename(temporary, root / "store.json", error);
-  if (error) return FileError("replace", root / "store.json", error.value());
+  MILLRACE_RETURN_IF_ERROR(
+      ReplaceFile(root / "store.json", root / "store.json.new",
+                  [&manifest](const fs::path& temporary) {
+                    std::error_code error;
+                    fs::remove(temporary, error);  // left by an interrupted run
+                    return WriteNewFile(temporary, FormatManifest(manifest));
+                  }));
   return SyncPath(root);
 }
 

@@ -9,6 +9,10 @@
 #include <xxhash.h>
 
 #include <cerrno>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "tests/support/test_directory.h"
 
@@ -60,6 +64,41 @@ TEST_F(FileTest, RefusesAFileThatMemoryCannotHold) {
   EXPECT_THAT(std::string(status.message()),
               AllOf(HasSubstr("sparse needs 4.4 TB of memory, but "),
                     HasSubstr("\ncheck that this is the file")));
+}
+
+TEST_F(FileTest, ReplacesAFileInOneStep) {
+  const auto path = directory_ / "f", temporary = directory_ / "new";
+  ASSERT_TRUE(WriteNewFile(path, "old").ok());
+  const absl::Status replaced =
+      ReplaceFile(path, temporary, [&](const std::filesystem::path& file) {
+        EXPECT_EQ(file, temporary);
+        EXPECT_EQ(*ReadFile(path, 100), "old");
+        return WriteNewFile(file, "newer");
+      });
+  EXPECT_TRUE(replaced.ok()) << replaced;
+  EXPECT_EQ(*ReadFile(path, 100), "newer");
+  EXPECT_FALSE(FileExists(temporary));
+}
+
+TEST_F(FileTest, AFailedReplacementLeavesTheOldFile) {
+  const auto path = directory_ / "f", temporary = directory_ / "new";
+  ASSERT_TRUE(WriteNewFile(path, "old").ok());
+  const absl::Status half = ReplaceFile(path, temporary, [](const auto& file) {
+    EXPECT_TRUE(WriteNewFile(file, "ha").ok());
+    return absl::ResourceExhaustedError("full");
+  });
+  EXPECT_EQ(half, absl::ResourceExhaustedError("full"));
+  EXPECT_EQ(*ReadFile(path, 100), "old");
+  EXPECT_FALSE(FileExists(temporary));
+  const auto folder = directory_ / "folder";
+  ASSERT_TRUE(std::filesystem::create_directory(folder));
+  const absl::Status onto_folder =
+      ReplaceFile(folder, temporary,
+                  [](const auto& file) { return WriteNewFile(file, "new"); });
+  EXPECT_EQ(onto_folder.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(onto_folder.message()),
+              HasSubstr("cannot rename to " + folder.string()));
+  EXPECT_FALSE(FileExists(temporary));
 }
 
 TEST_F(FileTest, RefusesWhatIsNotARegularFile) {

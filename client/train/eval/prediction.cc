@@ -17,16 +17,12 @@ absl::Status WriteMatrix(const std::filesystem::path& path,
     const Array array =
         Array::Borrow(DType::kFloat32, whole.sizes().vec(),
                       whole.const_data_ptr<float>(), /*owner=*/nullptr);
-    const std::filesystem::path temporary = path.string() + ".tmp";
-    std::error_code error;
-    std::filesystem::remove(temporary, error);
-    absl::Status written = WriteNpy(temporary, array).status();
-    if (written.ok()) {
-      std::filesystem::rename(temporary, path, error);
-      if (error) written = FileError("rename to", path, error.value());
-    }
-    if (!written.ok()) std::filesystem::remove(temporary, error);
-    return written;
+    return ReplaceFile(path, path.string() + ".tmp",
+                       [&array](const std::filesystem::path& temporary) {
+                         std::error_code error;
+                         std::filesystem::remove(temporary, error);
+                         return WriteNpy(temporary, array).status();
+                       });
   });
 }
 

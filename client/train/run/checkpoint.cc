@@ -13,7 +13,6 @@
 #include <functional>
 #include <memory>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include "client/tensor/torch_status.h"
@@ -283,15 +282,10 @@ std::filesystem::path TemporaryOf(const std::filesystem::path& path) {
 
 absl::Status WriteCheckpoint(const std::filesystem::path& path,
                              const Checkpoint& checkpoint) {
-  const std::filesystem::path temporary = TemporaryOf(path);
-  absl::Status written = WriteWhole(temporary, checkpoint);
-  std::error_code error;
-  if (written.ok()) {
-    std::filesystem::rename(temporary, path, error);
-    if (error) written = FileError("rename to", path, error.value());
-  }
+  const absl::Status written = ReplaceFile(
+      path, TemporaryOf(path),
+      [&](const auto& temporary) { return WriteWhole(temporary, checkpoint); });
   if (!written.ok()) {
-    std::filesystem::remove(temporary, error);
     return WithReason(
         absl::Status(written.code(),
                      StrCat("the checkpoint ", path.string(),
