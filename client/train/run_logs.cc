@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/train/run_logs.h"
 
-#include <ATen/ops/zeros.h>
+#include <ATen/ops/full.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -67,9 +67,9 @@ absl::StatusOr<std::vector<int64_t>> RunLogs::GatherNumbers(int64_t number) {
   return CatchTorch(
       "comparing numbers of ranks",
       [&]() -> absl::StatusOr<std::vector<int64_t>> {
-        const at::Tensor all = at::zeros({collectives_.world()}, at::kLong);
-        all[collectives_.rank()].fill_(number);
-        MILLRACE_RETURN_IF_ERROR(collectives_.AllReduceSum(all));
+        MILLRACE_ASSIGN_OR_RETURN(
+            const at::Tensor all,
+            collectives_.GatherRows(at::full({}, number, at::kLong)));
         const int64_t* numbers = all.const_data_ptr<int64_t>();
         return std::vector<int64_t>(numbers, numbers + all.numel());
       });

@@ -24,20 +24,6 @@ namespace {
 // float32 up to 2^24 labels per step.
 enum Tail { kLoss = 0, kLabelled, kCorrect, kTailSize };
 
-// Returns the tensors of all ranks, one row each, bit for bit.
-absl::StatusOr<at::Tensor> GatherRows(Collectives& collectives,
-                                      const at::Tensor& own) {
-  const at::Tensor bytes = own.contiguous().reshape({-1}).view(at::kByte);
-  const at::Tensor rows =
-      at::zeros({collectives.world(), bytes.numel()}, at::kByte);
-  rows[collectives.rank()].copy_(bytes);
-  // The other ranks have zeros where this one has its row.
-  MILLRACE_RETURN_IF_ERROR(collectives.AllReduceSum(rows));
-  std::vector<int64_t> shape = own.sizes().vec();
-  shape.insert(shape.begin(), collectives.world());
-  return rows.view(own.scalar_type()).view(shape);
-}
-
 // Returns this rank's row of `rows`, if each has the shape `row`.
 absl::StatusOr<at::Tensor> OwnRow(const NamedTensor& rows, at::IntArrayRef row,
                                   const Collectives& collectives) {
@@ -193,16 +179,15 @@ absl::StatusOr<std::vector<NamedTensor>> TrainStep::RankBuffers() {
         }
         MILLRACE_ASSIGN_OR_RETURN(
             const at::Tensor table,
-            GatherRows(collectives_, at::tensor(own, at::kLong)));
+            collectives_.GatherRows(at::tensor(own, at::kLong)));
         const at::Tensor seeds = table.select(1, 0).clone();
         if (seeds.sum().item().toLong() == 0) return Ranks();
         Ranks ranks = {{kRankSeeds, seeds}};
         for (size_t i = 0; i < buffers.size(); ++i) {
           const at::Tensor sums = table.select(1, static_cast<int64_t>(i) + 1);
           if (sums.eq(sums[0]).all().item().toBool()) continue;
-          MILLRACE_ASSIGN_OR_RETURN(
-              const at::Tensor rows,
-              GatherRows(collectives_, buffers[i].tensor));
+          MILLRACE_ASSIGN_OR_RETURN(const at::Tensor rows,
+                                    collectives_.GatherRows(buffers[i].tensor));
           ranks.push_back({buffers[i].name, rows});
         }
         return ranks;

@@ -4,6 +4,7 @@
 #include <ATen/ops/argmax.h>
 #include <ATen/ops/bincount.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 
@@ -137,9 +138,9 @@ absl::Status Metric::AddOverRanks(Collectives& collectives) {
   const int64_t width = task_.kind == TaskKind::kSingle ? 2 : 2 * outputs_;
   const at::Tensor own =
       scores_.empty() ? at::zeros({0, width}, at::kDouble) : at::cat(scores_);
-  at::Tensor counts = at::zeros({collectives.world()}, at::kLong);
-  counts[collectives.rank()].fill_(own.size(0));
-  MILLRACE_RETURN_IF_ERROR(collectives.AllReduceSum(counts));
+  MILLRACE_ASSIGN_OR_RETURN(
+      const at::Tensor counts,
+      collectives.GatherRows(at::full({}, own.size(0), at::kLong)));
   const int64_t first =
       counts.narrow(0, 0, collectives.rank()).sum().item().toLong();
   // Each row is zero on all ranks but one, so the sum is that rank's row.

@@ -257,6 +257,20 @@ absl::Status Collectives::AllReduceSum(at::Tensor tensor) {
   return Run("all-reduce", [&] { c10d_->gloo->allreduce(tensors)->wait(); });
 }
 
+absl::StatusOr<at::Tensor> Collectives::GatherRows(const at::Tensor& own) {
+  return CatchTorch("gathering rows", [&]() -> absl::StatusOr<at::Tensor> {
+    std::vector<int64_t> shape = own.sizes().vec();
+    shape.insert(shape.begin(), world());
+    const at::Tensor rows = at::zeros(shape, own.scalar_type());
+    rows[rank()].copy_(own);
+    // The other ranks have zeros where this one has its row. Adds up bytes,
+    // since a sum of numbers may change bits.
+    MILLRACE_RETURN_IF_ERROR(
+        AllReduceSum(rows.view({rows.numel()}).view(at::kByte)));
+    return rows;
+  });
+}
+
 absl::Status Collectives::Broadcast(at::Tensor tensor, int root) {
   if (c10d_ == nullptr) return absl::OkStatus();
   std::vector<at::Tensor> tensors{std::move(tensor)};

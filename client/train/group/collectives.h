@@ -27,8 +27,8 @@ struct CollectiveOptions {
 };
 
 // Communication between trainers, by c10d over Gloo. All ranks make the same
-// calls in the same order. In a group of one, there are no connections and
-// every call is a no-op.
+// calls in the same order. In a group of one, there are no connections, and a
+// rank has its own data as the group's.
 // Errors of all calls: UNAVAILABLE: a rank is lost or has failed (names it).
 // INTERNAL: the transport failed although every rank is alive.
 // Threads: one at a time.
@@ -53,6 +53,9 @@ class Collectives {
   // Sums in place. The tensor must be contiguous, on the CPU and of equal shape
   // on all ranks. The result has the same bits on every rank and in every run.
   absl::Status AllReduceSum(at::Tensor tensor);
+  // Returns the tensors of all ranks, [world, ...], bit for bit. They must have
+  // equal shape and type.
+  absl::StatusOr<at::Tensor> GatherRows(const at::Tensor& own);
   // Copies root's tensor into every rank's.
   absl::Status Broadcast(at::Tensor tensor, int root);
   // Returns rank 0's bytes, of any length, on every rank. Also UNAVAILABLE: the

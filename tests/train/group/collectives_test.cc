@@ -2,6 +2,8 @@
 #include "client/train/group/collectives.h"
 
 #include <ATen/ops/full.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -151,12 +153,34 @@ TEST(CollectivesTest, AGroupOfOneTalksToItself) {
   EXPECT_TRUE(alone->AllReduceSum(number).ok());
   EXPECT_TRUE(alone->Broadcast(number, 0).ok());
   EXPECT_TRUE(number.equal(at::full({2}, 7.0f)));
+  EXPECT_TRUE(alone->GatherRows(number)->equal(at::full({1, 2}, 7.0f)));
   EXPECT_EQ(alone->ShareBytes({'a', 'b'}).value(),
             (std::vector<char>{'a', 'b'}));
   EXPECT_TRUE(alone->ShareAnswer(true).value());
   EXPECT_FALSE(alone->ShareAnswer(false).value());
   EXPECT_TRUE(alone->Barrier().ok());
   EXPECT_TRUE(alone->Finish().ok());
+}
+
+// A sum of floats would turn -0 into 0.
+TEST(CollectivesTest, EveryRankGetsTheRowsOfAll) {
+  const at::Tensor numbers = at::tensor({5, -1, 1 << 20}, at::kLong);
+  const at::Tensor floats = at::tensor({1.5, -0.0, 0.25, 1e30}, at::kFloat);
+  RunRanks(3, [&](Collectives& collectives) {
+    const int rank = collectives.rank();
+    EXPECT_TRUE(collectives.GatherRows(numbers[rank])->equal(numbers));
+    // The columns of a matrix are not contiguous.
+    const at::Tensor own = floats.view({2, 2}).mul(rank - 1).t();
+    const at::Tensor rows = collectives.GatherRows(own).value();
+    ASSERT_EQ(rows.sizes(), at::IntArrayRef({3, 2, 2}));
+    for (int r = 0; r < 3; ++r) {
+      const at::Tensor want = floats.view({2, 2}).mul(r - 1).t();
+      EXPECT_TRUE(
+          rows[r].view(at::kInt).equal(want.contiguous().view(at::kInt)));
+    }
+    EXPECT_EQ(collectives.GatherRows(at::zeros({0, 2}))->sizes(),
+              at::IntArrayRef({3, 0, 2}));
+  });
 }
 
 TEST(CollectivesTest, EveryRankGetsWhatRankZeroShares) {
