@@ -37,11 +37,9 @@ absl::StatusOr<StepSums> Learner::Step(const Minibatch* minibatch,
   return sums;
 }
 
-// Averages running statistics over the ranks, so that it does not matter which
-// of them writes the checkpoint.
-absl::StatusOr<std::vector<NamedTensor>> Learner::CopyOfModel() {
-  MILLRACE_ASSIGN_OR_RETURN(const std::vector<at::Tensor> means,
-                            step_.MeanBuffers());
+// Takes `means` as the values of the buffers unless it is empty.
+std::vector<NamedTensor> Learner::CopyOfModel(
+    const std::vector<at::Tensor>& means) const {
   const std::vector<NamedTensor>& buffers = model_->parameters().buffers();
   std::vector<NamedTensor> copy = model_->parameters().State();
   for (NamedTensor& named : copy) {
@@ -57,8 +55,13 @@ absl::StatusOr<std::vector<NamedTensor>> Learner::CopyOfModel() {
 absl::Status Learner::SaveTo(Checkpoint& checkpoint) {
   return CatchTorch("copying a checkpoint", [&]() -> absl::Status {
     MILLRACE_ASSIGN_OR_RETURN(checkpoint.ranks, step_.RankBuffers());
-    MILLRACE_ASSIGN_OR_RETURN(checkpoint.model, CopyOfModel());
-    if (collectives_.rank() == 0) checkpoint.optimizer = optimizer_.State();
+    // The checkpoint must not depend on which rank writes it.
+    MILLRACE_ASSIGN_OR_RETURN(const std::vector<at::Tensor> means,
+                              step_.MeanBuffers());
+    if (collectives_.rank() == 0) {
+      checkpoint.model = CopyOfModel(means);
+      checkpoint.optimizer = optimizer_.State();
+    }
     return absl::OkStatus();
   });
 }

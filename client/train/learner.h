@@ -38,8 +38,8 @@ class Learner {
   // See TrainStep::AverageBuffers.
   absl::Status AverageBuffers() { return step_.AverageBuffers(); }
 
-  // Copies all tensors into `checkpoint`, those of the optimizer only on rank
-  // 0. Training continues as if this had not been called.
+  // Copies all tensors into rank 0's `checkpoint`; the others' receive only
+  // Checkpoint::ranks. Training continues as if this had not been called.
   absl::Status SaveTo(Checkpoint& checkpoint);
   // Restores the tensors. `same_world` says whether the checkpoint was written
   // by as many ranks as there are now. Fails like ParameterSet::Load,
@@ -50,7 +50,8 @@ class Learner {
  private:
   Learner(std::unique_ptr<Model> model, const OptimizerConfig& optimizer,
           const Objective& objective, Collectives& collectives);
-  absl::StatusOr<std::vector<NamedTensor>> CopyOfModel();
+  std::vector<NamedTensor> CopyOfModel(
+      const std::vector<at::Tensor>& means) const;
 
   Collectives& collectives_;
   const std::unique_ptr<Model> model_;
