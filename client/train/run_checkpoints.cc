@@ -17,12 +17,13 @@ namespace {
 constexpr uint64_t kMaxCheckpointBytes = uint64_t{1} << 40;
 
 // Returns no bytes if there is no file.
-absl::StatusOr<std::vector<char>> ReadIfThere(const std::string& path) {
+absl::StatusOr<std::string> ReadIfThere(const std::string& path) {
   absl::StatusOr<std::string> content = ReadFile(path, kMaxCheckpointBytes);
-  if (absl::IsNotFound(content.status())) return std::vector<char>();
-  if (!content.ok()) return content.status();
-  if (content->empty()) return ParseCheckpoint({}, path).status();
-  return std::vector<char>(content->begin(), content->end());
+  if (absl::IsNotFound(content.status())) return std::string();
+  if (content.ok() && content->empty()) {
+    return ParseCheckpoint("", path).status();
+  }
+  return content;
 }
 
 }  // namespace
@@ -60,7 +61,7 @@ std::string RunCheckpoints::path() const {
 
 absl::StatusOr<std::optional<Checkpoint>> RunCheckpoints::Read() {
   const bool leader = collectives_.rank() == 0;
-  std::vector<char> bytes;
+  std::string bytes;
   if (leader) {
     MILLRACE_ASSIGN_OR_RETURN(bytes, ReadIfThere(path()));
   }
@@ -82,7 +83,7 @@ absl::StatusOr<bool> RunCheckpoints::BestIsAhead(uint32_t epoch) {
   const std::string file = StrCat(options_.checkpoint, "/best.pt");
   bool ahead = false;
   if (collectives_.rank() == 0 && options_.keep_best && options_.epochs > 0) {
-    MILLRACE_ASSIGN_OR_RETURN(const std::vector<char> bytes, ReadIfThere(file));
+    MILLRACE_ASSIGN_OR_RETURN(const std::string bytes, ReadIfThere(file));
     if (!bytes.empty()) {
       MILLRACE_ASSIGN_OR_RETURN(const Checkpoint best,
                                 ParseCheckpoint(bytes, file));

@@ -333,7 +333,7 @@ TEST(TrainerTest, BestModelOfALostAttemptIsNotKept) {
   const auto attempt_of_best = [&folder] {
     const std::string path = (folder / "best.pt").string();
     std::ifstream file(path, std::ios::binary);
-    const std::vector<char> bytes(std::istreambuf_iterator<char>(file), {});
+    const std::string bytes(std::istreambuf_iterator<char>(file), {});
     return ParseCheckpoint(bytes, path).value().counters.at("attempt");
   };
   ASSERT_EQ(attempt_of_best(), 1);
@@ -708,7 +708,7 @@ TEST(TrainerTest, KeepsTheBestModelIfAsked) {
 
 Checkpoint ReadBack(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
-  const std::vector<char> bytes(std::istreambuf_iterator<char>(file), {});
+  const std::string bytes(std::istreambuf_iterator<char>(file), {});
   return ParseCheckpoint(bytes, path.string()).value();
 }
 

@@ -110,8 +110,7 @@ TEST(TypedTrainerTest, CheckpointHoldsEmbeddingsAndContinues) {
                                          baseline.end()));
   const std::string path = options.checkpoint + "/last.pt";
   const std::string bytes = ReadFile(path, 1 << 20).value();
-  const Checkpoint saved =
-      ParseCheckpoint({bytes.begin(), bytes.end()}, path).value();
+  const Checkpoint saved = ParseCheckpoint(bytes, path).value();
   std::vector<std::string> names;
   for (const NamedTensor& named : saved.model) names.push_back(named.name);
   EXPECT_EQ(names, (std::vector<std::string>{

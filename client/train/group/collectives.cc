@@ -39,11 +39,7 @@ constexpr int kNoSocket = -1;
 using Gloo = c10d::ProcessGroupGloo;
 using GlooPtr = c10::intrusive_ptr<Gloo>;
 
-std::vector<char> ToBytes(const std::string& text) {
-  return {text.begin(), text.end()};
-}
-
-std::string Sha256(const std::vector<char>& bytes) {
+std::string Sha256(const std::string& bytes) {
   std::string digest(SHA256_DIGEST_LENGTH, '\0');
   SHA256(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(),
          reinterpret_cast<unsigned char*>(digest.data()));
@@ -280,47 +276,41 @@ absl::Status Collectives::Broadcast(at::Tensor tensor, int root) {
              [&] { c10d_->gloo->broadcast(tensors, options)->wait(); });
 }
 
-absl::StatusOr<std::vector<char>> Collectives::ShareBytes(
-    std::vector<char> bytes) {
+absl::StatusOr<std::string> Collectives::ShareBytes(std::string bytes) {
   if (c10d_ == nullptr) return bytes;
   const MessageSigner signer = heartbeat_->signer();
   const std::string key = StrCat("shared/", shared_++);
-  MILLRACE_ASSIGN_OR_RETURN(
-      const std::vector<char> digest,
-      BroadcastBytes(ToBytes(signer.Sign(key, Sha256(bytes)))));
-  MILLRACE_ASSIGN_OR_RETURN(std::vector<char> shared,
+  MILLRACE_ASSIGN_OR_RETURN(const std::string digest,
+                            BroadcastBytes(signer.Sign(key, Sha256(bytes))));
+  MILLRACE_ASSIGN_OR_RETURN(std::string shared,
                             BroadcastBytes(std::move(bytes)));
-  if (signer.Verify(key, std::string_view(digest.data(), digest.size())) ==
-      Sha256(shared)) {
-    return shared;
-  }
+  if (signer.Verify(key, digest) == Sha256(shared)) return shared;
   return absl::UnavailableError(
       "the data received as rank 0's is not signed with the group's secret\n"
       "run the ranks in a network that nobody else can reach");
 }
 
 // Returns rank 0's bytes, which strangers may have changed on the way.
-absl::StatusOr<std::vector<char>> Collectives::BroadcastBytes(
-    std::vector<char> bytes) {
-  return CatchTorch("sharing rank 0's bytes",
-                    [&]() -> absl::StatusOr<std::vector<char>> {
-                      at::Tensor size = at::zeros({1}, at::kLong);
-                      size.fill_(static_cast<int64_t>(bytes.size()));
-                      MILLRACE_RETURN_IF_ERROR(Broadcast(size, 0));
-                      const int64_t count = size.item().toLong();
-                      if (count == 0) return std::vector<char>();
-                      at::Tensor content = at::empty({count}, at::kByte);
-                      auto* data = content.mutable_data_ptr<uint8_t>();
-                      if (rank() == 0)
-                        std::memcpy(data, bytes.data(), bytes.size());
-                      MILLRACE_RETURN_IF_ERROR(Broadcast(content, 0));
-                      return std::vector<char>(data, data + count);
-                    });
+absl::StatusOr<std::string> Collectives::BroadcastBytes(std::string bytes) {
+  return CatchTorch(
+      "sharing rank 0's bytes", [&]() -> absl::StatusOr<std::string> {
+        at::Tensor size = at::zeros({1}, at::kLong);
+        size.fill_(static_cast<int64_t>(bytes.size()));
+        MILLRACE_RETURN_IF_ERROR(Broadcast(size, 0));
+        const int64_t count = size.item().toLong();
+        if (count == 0) return std::string();
+        at::Tensor content = at::empty({count}, at::kByte);
+        auto* data = static_cast<char*>(content.mutable_data_ptr());
+        if (rank() == 0) std::memcpy(data, bytes.data(), bytes.size());
+        MILLRACE_RETURN_IF_ERROR(Broadcast(content, 0));
+        if (rank() != 0) bytes.assign(data, content.nbytes());
+        return std::move(bytes);
+      });
 }
 
 absl::StatusOr<bool> Collectives::ShareAnswer(bool answer) {
-  MILLRACE_ASSIGN_OR_RETURN(const std::vector<char> shared,
-                            ShareBytes({answer ? 'y' : 'n'}));
+  MILLRACE_ASSIGN_OR_RETURN(const std::string shared,
+                            ShareBytes(answer ? "y" : "n"));
   return shared[0] == 'y';
 }
 

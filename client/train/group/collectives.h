@@ -60,7 +60,7 @@ class Collectives {
   absl::Status Broadcast(at::Tensor tensor, int root);
   // Returns rank 0's bytes, of any length, on every rank. Also UNAVAILABLE: the
   // bytes received are not signed with the group's secret.
-  absl::StatusOr<std::vector<char>> ShareBytes(std::vector<char> bytes);
+  absl::StatusOr<std::string> ShareBytes(std::string bytes);
   // Returns rank 0's answer on every rank.
   absl::StatusOr<bool> ShareAnswer(bool answer);
   absl::Status Barrier();
@@ -84,7 +84,7 @@ class Collectives {
   absl::Status ConnectGloo(const std::vector<std::string>& interfaces,
                            absl::Duration timeout);
   absl::Status LossAfterError() const;
-  absl::StatusOr<std::vector<char>> BroadcastBytes(std::vector<char> bytes);
+  absl::StatusOr<std::string> BroadcastBytes(std::string bytes);
   // Runs one collective; on an error waits for the heartbeat to name a rank.
   absl::Status Run(const char* what, const std::function<void()>& call);
 

@@ -247,11 +247,10 @@ absl::StatusOr<Checkpoint> FromFile(const PickledFile& file) {
   return checkpoint;
 }
 
-absl::StatusOr<Checkpoint> FromBytes(const std::vector<char>& bytes,
+absl::StatusOr<Checkpoint> FromBytes(std::string_view bytes,
                                      const std::string& origin) {
-  MILLRACE_ASSIGN_OR_RETURN(
-      const std::shared_ptr<const ZipArchive> archive,
-      ZipArchive::Of(origin, {bytes.data(), bytes.size()}));
+  MILLRACE_ASSIGN_OR_RETURN(const std::shared_ptr<const ZipArchive> archive,
+                            ZipArchive::Of(origin, bytes));
   // Otherwise a run could resume from damaged weights.
   MILLRACE_RETURN_IF_ERROR(CheckEntries(archive));
   MILLRACE_ASSIGN_OR_RETURN(const PickledFile file, ReadTorchZip(archive));
@@ -264,13 +263,11 @@ std::string Shown(const std::string& value) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<char>> SerializeCheckpoint(
-    const Checkpoint& checkpoint) {
-  std::vector<char> bytes;
+absl::StatusOr<std::string> SerializeCheckpoint(const Checkpoint& checkpoint) {
+  std::string bytes;
   MILLRACE_RETURN_IF_ERROR(
       Serialize(checkpoint, [&bytes](const void* data, size_t size) {
-        const char* more = static_cast<const char*>(data);
-        bytes.insert(bytes.end(), more, more + size);
+        bytes.append(static_cast<const char*>(data), size);
         return absl::OkStatus();
       }));
   return bytes;
@@ -295,7 +292,7 @@ absl::Status WriteCheckpoint(const std::filesystem::path& path,
   return SyncPath(path.parent_path().empty() ? "." : path.parent_path());
 }
 
-absl::StatusOr<Checkpoint> ParseCheckpoint(const std::vector<char>& bytes,
+absl::StatusOr<Checkpoint> ParseCheckpoint(std::string_view bytes,
                                            const std::string& origin) {
   if (bytes.empty()) {
     return WithReason(

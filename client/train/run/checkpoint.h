@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -31,8 +32,7 @@ struct Checkpoint {
 };
 
 // Returns the bytes of a file. INTERNAL: LibTorch failed.
-absl::StatusOr<std::vector<char>> SerializeCheckpoint(
-    const Checkpoint& checkpoint);
+absl::StatusOr<std::string> SerializeCheckpoint(const Checkpoint& checkpoint);
 // Writes those bytes to TemporaryOf(path) and renames it, with fsyncs of the
 // file and of its folder, which must exist. So `path` always holds a complete
 // file, the old or the new one, and nothing else is left behind. Fails like
@@ -44,7 +44,7 @@ std::filesystem::path TemporaryOf(const std::filesystem::path& path);
 // Reads a checkpoint from `bytes` of the file `origin`, without executing
 // anything in them. DATA_LOSS: they are not a checkpoint, or damaged (a wrong
 // checksum, a tensor that does not fit in its storage).
-absl::StatusOr<Checkpoint> ParseCheckpoint(const std::vector<char>& bytes,
+absl::StatusOr<Checkpoint> ParseCheckpoint(std::string_view bytes,
                                            const std::string& origin);
 
 // FAILED_PRECONDITION: an option in `wanted` has a different value in `saved`

@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <system_error>
-#include <vector>
 
 #include "client/tensor/torch_status.h"
 #include "common/base/field_error.h"
@@ -86,10 +85,8 @@ absl::Status CheckSameFingerprint(Collectives& collectives,
                                   std::string_view what,
                                   const std::string& fingerprint,
                                   Reason reason) {
-  MILLRACE_ASSIGN_OR_RETURN(
-      const std::vector<char> bytes,
-      collectives.ShareBytes({fingerprint.begin(), fingerprint.end()}));
-  const std::string first(bytes.begin(), bytes.end());
+  MILLRACE_ASSIGN_OR_RETURN(const std::string first,
+                            collectives.ShareBytes(fingerprint));
   if (first == fingerprint) return absl::OkStatus();
   return WithReason(absl::FailedPreconditionError(StrCat(
                         "rank ", collectives.rank(), " reads the ", what, " ",
@@ -122,9 +119,9 @@ absl::Status CheckSameSplits(Collectives& collectives,
 
 absl::Status CheckSameInGroup(Collectives& collectives,
                               const RunIdentity& texts) {
-  const std::string own = nlohmann::json(texts).dump();
-  MILLRACE_ASSIGN_OR_RETURN(const std::vector<char> bytes,
-                            collectives.ShareBytes({own.begin(), own.end()}));
+  MILLRACE_ASSIGN_OR_RETURN(
+      const std::string bytes,
+      collectives.ShareBytes(nlohmann::json(texts).dump()));
   const auto first =
       nlohmann::json::parse(bytes, nullptr, /*exceptions=*/false);
   const auto shown = [](const std::string& text) {

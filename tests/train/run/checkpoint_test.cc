@@ -48,7 +48,7 @@ Checkpoint Sample() {
 }
 
 TEST(CheckpointTest, ReadsWhatItWrote) {
-  const std::vector<char> bytes = SerializeCheckpoint(Sample()).value();
+  const std::string bytes = SerializeCheckpoint(Sample()).value();
   const Checkpoint read = ParseCheckpoint(bytes, "file").value();
   const Checkpoint want = Sample();
   ASSERT_EQ(read.model.size(), 2u);
@@ -72,7 +72,7 @@ TEST(CheckpointTest, ReadsManyTensors) {
   }
   ASSERT_TRUE(WriteCheckpoint(path, checkpoint).ok());
   const std::string content = ReadFile(path, 1 << 30).value();
-  const auto read = ParseCheckpoint({content.begin(), content.end()}, path);
+  const auto read = ParseCheckpoint(content, path);
   ASSERT_TRUE(read.ok()) << read.status();
   ASSERT_EQ(read->optimizer.size(), checkpoint.optimizer.size());
   for (size_t i = 0; i < read->optimizer.size(); ++i) {
@@ -87,7 +87,7 @@ TEST(CheckpointTest, ReadsTensorsThatShareAStorage) {
   Checkpoint checkpoint = Sample();
   const at::Tensor whole = at::arange(6, at::kFloat).view({2, 3});
   checkpoint.model = {{"a", whole}, {"b", whole}, {"c", whole.t()}};
-  const std::vector<char> bytes = SerializeCheckpoint(checkpoint).value();
+  const std::string bytes = SerializeCheckpoint(checkpoint).value();
   const Checkpoint read = ParseCheckpoint(bytes, "file").value();
   ASSERT_EQ(read.model.size(), 3u);
   for (size_t i = 0; i < 3; ++i) {
@@ -96,7 +96,7 @@ TEST(CheckpointTest, ReadsTensorsThatShareAStorage) {
 }
 
 TEST(CheckpointTest, DamageIsDataLoss) {
-  std::vector<char> bytes = SerializeCheckpoint(Sample()).value();
+  std::string bytes = SerializeCheckpoint(Sample()).value();
   bytes.resize(bytes.size() / 2);
   const auto read = ParseCheckpoint(bytes, "/run/last.pt");
   EXPECT_EQ(read.status().code(), absl::StatusCode::kDataLoss);
@@ -106,10 +106,10 @@ TEST(CheckpointTest, DamageIsDataLoss) {
 
 // The byte may be in a tensor, the dictionary, or the records of the zip file.
 TEST(CheckpointTest, DetectsAnyChangedByte) {
-  const std::vector<char> whole = SerializeCheckpoint(Sample()).value();
+  const std::string whole = SerializeCheckpoint(Sample()).value();
   const Checkpoint want = Sample();
   for (size_t at = 0; at < whole.size(); ++at) {
-    std::vector<char> bytes = whole;
+    std::string bytes = whole;
     bytes[at] = static_cast<char>(~bytes[at]);
     const auto read = ParseCheckpoint(bytes, "last.pt");
     if (!read.ok()) {
@@ -122,7 +122,7 @@ TEST(CheckpointTest, DetectsAnyChangedByte) {
 }
 
 TEST(CheckpointTest, NamesTheDamagedPart) {
-  std::vector<char> bytes = SerializeCheckpoint(Sample()).value();
+  std::string bytes = SerializeCheckpoint(Sample()).value();
   const float half[] = {0.5, 0.5, 0.5, 0.5};
   const auto* pattern = reinterpret_cast<const char*>(half);
   const auto found =
@@ -160,7 +160,7 @@ TEST(CheckpointTest, NamesTheFieldThatDiffers) {
 }
 
 // The bytes of a file of torch.save, whatever it holds.
-std::vector<char> Saved(const c10::IValue& value) {
+std::string Saved(const c10::IValue& value) {
   std::string pickled;
   torch::jit::Pickler pickler(
       [&pickled](const char* data, size_t size) { pickled.append(data, size); },
@@ -170,11 +170,10 @@ std::vector<char> Saved(const c10::IValue& value) {
   pickler.protocol();
   pickler.pushIValue(value);
   pickler.stop();
-  std::vector<char> bytes;
+  std::string bytes;
   caffe2::serialize::PyTorchStreamWriter writer(
       [&bytes](const void* data, size_t size) {
-        const char* more = static_cast<const char*>(data);
-        bytes.insert(bytes.end(), more, more + size);
+        bytes.append(static_cast<const char*>(data), size);
         return size;
       });
   writer.writeRecord("data.pkl", pickled.data(), pickled.size());
@@ -314,7 +313,7 @@ Checkpoint OfEpoch(int64_t epoch) {
 
 int64_t EpochIn(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
-  const std::vector<char> bytes{std::istreambuf_iterator<char>(file), {}};
+  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
   const auto read = ParseCheckpoint(bytes, path);
   EXPECT_TRUE(read.ok()) << read.status();
   return read.ok() ? read->counters.at("epoch") : -1;
@@ -328,7 +327,7 @@ TEST(CheckpointTest, KeepsOnlyItsPartOfAView) {
   Checkpoint checkpoint;
   const at::Tensor whole = at::arange(1 << 20, at::kFloat);
   checkpoint.model = {{"row", whole.narrow(0, 7, 3)}};
-  const std::vector<char> bytes = SerializeCheckpoint(checkpoint).value();
+  const std::string bytes = SerializeCheckpoint(checkpoint).value();
   EXPECT_LT(bytes.size(), 10000u);
   const Checkpoint read = ParseCheckpoint(bytes, "file").value();
   EXPECT_TRUE(read.model[0].tensor.equal(whole.narrow(0, 7, 3)));

@@ -31,8 +31,7 @@ class WeightsFileTest : public DirectoryTest {
   std::string Checkpointed() const {
     Checkpoint checkpoint;
     checkpoint.model = {{"convs.0.bias", at::arange(100, at::kFloat)}};
-    const std::vector<char> bytes = SerializeCheckpoint(checkpoint).value();
-    return {bytes.begin(), bytes.end()};
+    return SerializeCheckpoint(checkpoint).value();
   }
   absl::Status Refusal() const { return ReadWeights(Path()).status(); }
 };
