@@ -90,6 +90,10 @@ absl::Status ViewIfPresent(const Array& array, at::Tensor& out) {
   return absl::OkStatus();
 }
 
+at::Tensor AsFloat(const at::Tensor& tensor) {
+  return tensor.defined() ? tensor.to(at::kFloat) : tensor;
+}
+
 absl::StatusOr<BatchTensors> ToTensors(const Batch& batch) {
   BatchTensors tensors;
   for (const NodeBlock& block : batch.nodes) {

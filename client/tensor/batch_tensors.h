@@ -20,6 +20,10 @@ absl::StatusOr<at::Tensor> ViewAsTensor(const Array& array);
 // The same, but leaves `out` unchanged if the array is absent.
 absl::Status ViewIfPresent(const Array& array, at::Tensor& out);
 
+// Returns the tensor as kFloat, itself if it has that type; an undefined tensor
+// stays undefined. Throws what LibTorch throws.
+at::Tensor AsFloat(const at::Tensor& tensor);
+
 // The neighbour lists of one relation as CSR over local ids.
 struct EdgeTensors {
   at::Tensor indptr;    // [expanded + 1] kInt

@@ -62,6 +62,13 @@ Array Numbers(std::vector<int64_t> values) {
   return Array::Adopt(std::move(values));
 }
 
+TEST(AsFloatTest, ConvertsOnlyOtherTypes) {
+  const at::Tensor floats = at::tensor({0.5, -2.0}, at::kFloat);
+  EXPECT_TRUE(AsFloat(floats).is_same(floats));
+  EXPECT_TRUE(AsFloat(floats.to(at::kHalf)).equal(floats));
+  EXPECT_FALSE(AsFloat(at::Tensor()).defined());
+}
+
 TEST(ToTensorsTest, ViewsEveryColumn) {
   Batch batch;
   batch.nodes.resize(2);

@@ -187,9 +187,8 @@ LayerInput FullInference::ChunkOf(int layer, TypeIndex type,
     if (!model_.Computes(layer - 1, index)) continue;
     const NodeTensors& nodes = tensors.nodes[t];
     if (layer == 0) {
-      const at::Tensor feature =
-          nodes.feature.defined() ? nodes.feature.to(at::kFloat) : at::Tensor();
-      chunk.source[t] = model_.Input(index, feature, nodes.original_id);
+      chunk.source[t] =
+          model_.Input(index, AsFloat(nodes.feature), nodes.original_id);
     } else {
       chunk.source[t] =
           whole ? input[t] : input[t].index_select(0, nodes.original_id);
@@ -255,11 +254,9 @@ absl::StatusOr<at::Tensor> FullInference::RunInput(TypeIndex type) {
       [&](const Batch& batch, int64_t row) -> absl::Status {
         MILLRACE_ASSIGN_OR_RETURN(const BatchTensors tensors, ToTensors(batch));
         const NodeTensors& nodes = tensors.nodes[type];
-        const at::Tensor feature = nodes.feature.defined()
-                                       ? nodes.feature.to(at::kFloat)
-                                       : at::Tensor();
         output.narrow(0, row, batch.seed_count())
-            .copy_(model_.Input(type, feature, nodes.original_id));
+            .copy_(
+                model_.Input(type, AsFloat(nodes.feature), nodes.original_id));
         return absl::OkStatus();
       }));
   return output;

@@ -29,6 +29,23 @@ absl::Status FillLabels(const NodeTensors& nodes, TaskKind task,
   });
 }
 
+// Fills in all but the subgraph.
+absl::Status FillSeeds(const Batch& batch, const BatchTensors& tensors,
+                       const Task& task, Minibatch& minibatch) {
+  minibatch.seeds = batch.seed_count();
+  if (batch.seed_kind == SeedKind::kEdge) {
+    MILLRACE_ASSIGN_OR_RETURN(minibatch.links,
+                              MakeLinkBatch(batch, task.negatives));
+    minibatch.labelled = minibatch.seeds;
+    return absl::OkStatus();
+  }
+  const NodeTensors& seeds = tensors.nodes[batch.seed_type];
+  if (batch.seed_count() != seeds.hop_offsets[1]) {
+    minibatch.seed_rows = tensors.seed_to_local;
+  }
+  return FillLabels(seeds, task.kind, minibatch);
+}
+
 // If edges do not follow the hops, each layer but the last computes all nodes,
 // so those that are not seeds count as one hop away.
 std::vector<uint32_t> OffsetsOf(const Batch& batch,
@@ -39,6 +56,34 @@ std::vector<uint32_t> OffsetsOf(const Batch& batch,
   }
   if (!EdgesOfAllNodes(batch.method)) return hop_offsets;
   return {0, hop_offsets[1], hop_offsets.back()};
+}
+
+// Returns what the model reads, which CheckColumns() has found in the batch.
+Subgraph MakeSubgraph(const Batch& batch, const BatchTensors& tensors,
+                      const Model& model) {
+  const GraphShape& shape = model.shape();
+  Subgraph graph;
+  for (const GraphShape::Type& type : shape.types) {
+    const NodeTensors& nodes = tensors.nodes[type.number];
+    graph.nodes.push_back({AsFloat(nodes.feature), nodes.original_id,
+                           OffsetsOf(batch, nodes.hop_offsets)});
+  }
+  for (const GraphShape::Relation& relation : shape.relations) {
+    const EdgeTensors& edges = tensors.edges[relation.number];
+    Neighbors lists{edges.indptr, edges.neighbor, {}, {}};
+    if (model.adds_self_loops()) lists = WithSelfLoops(lists);
+    graph.neighbors.push_back(std::move(lists));
+    graph.edge_features.push_back(AsFloat(edges.feature));
+  }
+  if (shape.members >= 0) {
+    const EdgeTensors& edges = tensors.edges[shape.members];
+    graph.members = {edges.indptr, edges.neighbor, {}, {}};
+  }
+  if (model.weighs_neighbors()) {
+    GcnWeights(model.config().gcn_norm, graph.nodes[0].hop_offsets.back(),
+               tensors.nodes[shape.types[0].number].degree, graph.neighbors[0]);
+  }
+  return graph;
 }
 
 absl::Status CheckColumns(const BatchTensors& tensors, const Model& model) {
@@ -86,51 +131,15 @@ at::Tensor Minibatch::OfSeeds(const at::Tensor& result) const {
 
 absl::StatusOr<Minibatch> MakeMinibatch(const Batch& batch, const Model& model,
                                         const Task& task) {
-  MILLRACE_ASSIGN_OR_RETURN(BatchTensors tensors, ToTensors(batch));
+  MILLRACE_ASSIGN_OR_RETURN(const BatchTensors tensors, ToTensors(batch));
   MILLRACE_RETURN_IF_ERROR(CheckColumns(tensors, model));
   Minibatch minibatch;
-  minibatch.seeds = batch.seed_count();
-  if (batch.seed_kind == SeedKind::kEdge) {
-    MILLRACE_ASSIGN_OR_RETURN(minibatch.links,
-                              MakeLinkBatch(batch, task.negatives));
-    minibatch.labelled = minibatch.seeds;
-  } else {
-    const NodeTensors& seeds = tensors.nodes[batch.seed_type];
-    if (batch.seed_count() != seeds.hop_offsets[1]) {
-      minibatch.seed_rows = tensors.seed_to_local;
-    }
-    MILLRACE_RETURN_IF_ERROR(FillLabels(seeds, task.kind, minibatch));
-  }
-  MILLRACE_RETURN_IF_ERROR(CatchTorch("reading a batch", [&] {
-    const GraphShape& shape = model.shape();
-    for (const GraphShape::Type& type : shape.types) {
-      NodeTensors& nodes = tensors.nodes[type.number];
-      minibatch.graph.nodes.push_back(
-          {nodes.feature.defined() ? nodes.feature.to(at::kFloat)
-                                   : at::Tensor(),
-           nodes.original_id, OffsetsOf(batch, std::move(nodes.hop_offsets))});
-    }
-    for (const GraphShape::Relation& relation : shape.relations) {
-      const EdgeTensors& edges = tensors.edges[relation.number];
-      Neighbors lists{edges.indptr, edges.neighbor, {}, {}};
-      if (model.adds_self_loops()) lists = WithSelfLoops(lists);
-      minibatch.graph.neighbors.push_back(std::move(lists));
-      minibatch.graph.edge_features.push_back(edges.feature.defined()
-                                                  ? edges.feature.to(at::kFloat)
-                                                  : at::Tensor());
-    }
-    if (shape.members >= 0) {
-      const EdgeTensors& edges = tensors.edges[shape.members];
-      minibatch.graph.members = {edges.indptr, edges.neighbor, {}, {}};
-    }
-    if (model.weighs_neighbors()) {
-      GcnWeights(model.config().gcn_norm,
-                 minibatch.graph.nodes[0].hop_offsets.back(),
-                 tensors.nodes[shape.types[0].number].degree,
-                 minibatch.graph.neighbors[0]);
-    }
-    return absl::OkStatus();
-  }));
+  MILLRACE_RETURN_IF_ERROR(FillSeeds(batch, tensors, task, minibatch));
+  MILLRACE_ASSIGN_OR_RETURN(
+      minibatch.graph,
+      CatchTorch("reading a batch", [&]() -> absl::StatusOr<Subgraph> {
+        return MakeSubgraph(batch, tensors, model);
+      }));
   return minibatch;
 }
 
