@@ -27,9 +27,9 @@ inline constexpr char kSplitPrefix[] = "split ";
 // the checkpoint from which it resumes; CheckpointIdentity() adds data and
 // model.
 RunIdentity IdentifyRun(const TrainOptions& options);
-// Returns what all ranks of a group must have in common, because
-// they determine what ranks compute and send. For files, only says whether they
-// were given; their contents are compared when they are read.
+// Returns the options that all ranks of a group must have in common because
+// they determine what ranks compute and send. Of files it says only whether
+// they were given; their contents are compared when they are read.
 RunIdentity IdentifyGroup(const TrainOptions& options);
 
 std::string EvalNegativesText(const EvaluationOptions& evaluation);
