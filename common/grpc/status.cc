@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/grpc/status.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/strings/cord.h"
+#include "absl/strings/string_view.h"
 #include "common/base/field_error.h"
 #include "common/base/strings.h"
 #include "common/wire/error_info.h"
@@ -74,11 +76,22 @@ void TakeFieldError(const std::string& bytes, absl::Status& status) {
                 status);
 }
 
+// Returns as much of the text as kMaxMessage bytes hold, cut between
+// characters: a string of protobuf must be UTF-8.
+std::string Shortened(absl::string_view text) {
+  size_t end = std::min(text.size(), kMaxMessage);
+  const auto continues = [&](size_t at) {
+    return (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80;
+  };
+  while (end > 0 && end < text.size() && continues(end)) --end;
+  return std::string(text.substr(0, end));
+}
+
 }  // namespace
 
 ::grpc::Status ToGrpcStatus(const absl::Status& status) {
   if (status.ok()) return ::grpc::Status::OK;
-  std::string message(status.message().substr(0, kMaxMessage));
+  const std::string message = Shortened(status.message());
   v1::StatusDetails proto;
   if (const auto payload = status.GetPayload(AbslView(kErrorInfoUrl))) {
     AddDetail(kErrorInfoUrl, std::string(*payload), proto);

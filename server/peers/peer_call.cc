@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "common/base/field_error.h"
 #include "common/base/mutex.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
@@ -114,9 +115,9 @@ absl::Status PeerCall::Named(const absl::Status& status) const {
   info.partition = partition_;
   info.moved = false;  // this call asks no other server
   return WithErrorInfo(
-      absl::Status(status.code(), StrCat("partition ", partition_, ", server ",
-                                         answered_by_->address, ": ",
-                                         std::string(status.message()))),
+      Reworded(status, StrCat("partition ", partition_, ", server ",
+                              answered_by_->address, ": ",
+                              std::string(status.message()))),
       info);
 }
 

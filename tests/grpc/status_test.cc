@@ -52,6 +52,19 @@ TEST(StatusTest, CutsMessagesThatWouldNotFitTrailers) {
   EXPECT_LE(ToGrpcStatus(status).error_message().size(), 4096u);
 }
 
+// Protobuf refuses strings that are not UTF-8, and with them the details.
+TEST(StatusTest, CutsMessagesBetweenCharacters) {
+  for (const size_t letters : {1020, 1021, 1022, 1023, 1024}) {
+    const std::string text = std::string(letters, 'x') + "\u00e9\u4e2d";
+    const absl::Status status =
+        WithErrorInfo(absl::FailedPreconditionError(text), {.partition = 3});
+    const absl::Status back = FromGrpcStatus(ToGrpcStatus(status));
+    EXPECT_EQ(ErrorInfoOf(back).partition, 3) << letters;
+    EXPECT_EQ(text.find(std::string(back.message())), 0u) << letters;
+    EXPECT_GE(back.message().size(), 1020u) << letters;
+  }
+}
+
 TEST(StatusTest, OnlyTransientErrorsAreRetryable) {
   EXPECT_TRUE(IsRetryable(absl::UnavailableError("")));
   EXPECT_TRUE(IsRetryable(

@@ -2,6 +2,7 @@
 #include "common/grpc/fleet/fleet.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -134,24 +135,28 @@ void Fleet::RefreshList() {
 }
 
 void Fleet::TakeList(const ListReader::Result& addresses) {
+  if (NoteList(addresses)) {
+    spdlog::warn("{}; keeping the servers known so far",
+                 std::string(addresses.status().message()));
+  }
+}
+
+bool Fleet::NoteList(const ListReader::Result& addresses) {
   MutexLock lock(&mutex_);
   reading_ = false;
   list_read_ = list_begun_;
   changed_.NotifyAll();
   WakeThread();
-  if (stopping_) return;
+  if (stopping_) return false;
   if (addresses.ok()) {
     if (directory_.Apply(*addresses)) NotifyChange();
-    return;
+    return false;
   }
   // No warning while the file is still empty: `millrace up` fills it once its
   // servers are up.
   const bool unfilled =
       absl::IsNotFound(addresses.status()) && directory_.entries().empty();
-  if (directory_.NoteListError(addresses.status()) && !unfilled) {
-    spdlog::warn("{}; keeping the servers known so far",
-                 std::string(addresses.status().message()));
-  }
+  return directory_.NoteListError(addresses.status()) && !unfilled;
 }
 
 SteadyTime Fleet::StartDueCalls() {
@@ -230,16 +235,34 @@ bool Fleet::ShouldConnect(FleetEntry& entry) {
 
 void Fleet::FinishCall(PendingDescribe* pending, absl::Status status,
                        const v1::DescribeReply& reply) {
-  MutexLock lock(&mutex_);
-  FleetEntry& entry = *pending->entry;
+  std::optional<FleetMemberInfo> changed;
+  {
+    MutexLock lock(&mutex_);
+    changed = NoteAnswer(*pending, std::move(status), reply);
+    calls_.erase(pending);
+    NotifyChange();
+    WakeThread();
+  }
+  // From here on, this fleet may be gone.
+  if (!changed.has_value()) return;
+  spdlog::debug("server {} is {}", changed->address,
+                std::string(StateName(changed->state)));
+  if (changed->state == State::kRefused) {
+    spdlog::warn("{}", std::string(changed->error.message()));
+  }
+}
+
+std::optional<FleetMemberInfo> Fleet::NoteAnswer(
+    const PendingDescribe& pending, absl::Status status,
+    const v1::DescribeReply& reply) {
+  FleetEntry& entry = *pending.entry;
   FleetMemberInfo& info = entry.info;
   const State before = info.state;
   const bool again = std::exchange(entry.ask_again, false);
   entry.describe_in_flight = false;
   // If the member has been suspected since the call began, it is asked again,
   // with the shorter timeout.
-  const bool cut_short =
-      entry.suspected && !pending->is_suspect && !status.ok();
+  const bool cut_short = entry.suspected && !pending.is_suspect && !status.ok();
   if (!cut_short) entry.suspected = false;
   if (cut_short && !again) {
     // next_ask is due already.
@@ -247,21 +270,17 @@ void Fleet::FinishCall(PendingDescribe* pending, absl::Status status,
     info.state = State::kUnknown;
     entry.next_ask = SteadyTime::InfinitePast();
   } else {
-    if (pending->overdue && absl::IsCancelled(status)) {
-      status = absl::DeadlineExceededError("Deadline Exceeded");
+    if (pending.overdue && absl::IsCancelled(status)) {
+      status = absl::DeadlineExceededError(
+          StrCat("no answer within ",
+                 absl::FormatDuration(pending.is_suspect
+                                          ? options_.suspect_timeout
+                                          : options_.describe_timeout)));
     }
     RecordAnswer(reply, status, entry);
   }
-  if (info.state != before && !stopping_) {
-    spdlog::debug("server {} is {}", info.address,
-                  std::string(StateName(info.state)));
-    if (info.state == State::kRefused) {
-      spdlog::warn("{}", std::string(info.error.message()));
-    }
-  }
-  calls_.erase(pending);
-  NotifyChange();
-  WakeThread();
+  if (info.state == before || stopping_) return std::nullopt;
+  return info;
 }
 
 void Fleet::RecordAnswer(const v1::DescribeReply& reply,

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -120,6 +121,8 @@ class Fleet final : public Replicas {
   void Run();
   void RefreshList();
   void TakeList(const ListReader::Result& addresses);
+  // Returns whether to warn that the list cannot be read.
+  bool NoteList(const ListReader::Result& addresses);
   SteadyTime StartDueCalls();
   // Cancels calls whose deadline has passed; returns when to check again. gRPC
   // ends calls at their deadlines too, but late when the clock is set back.
@@ -130,6 +133,11 @@ class Fleet final : public Replicas {
   static bool ShouldConnect(FleetEntry& entry);
   void FinishCall(PendingDescribe* pending, absl::Status status,
                   const v1::DescribeReply& reply);
+  // Returns the member if its state has changed, so that this can be logged.
+  std::optional<FleetMemberInfo> NoteAnswer(const PendingDescribe& pending,
+                                            absl::Status status,
+                                            const v1::DescribeReply& reply)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RecordAnswer(const v1::DescribeReply& reply, const absl::Status& status,
                     FleetEntry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RequestRefresh() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
