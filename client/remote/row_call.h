@@ -40,8 +40,7 @@ std::vector<int> OwnersOf(const PartitionBook& book, const Array& ids,
                           int64_t count);
 
 // Asks an owner for the rows (RPC Gather); `done` may run before this returns.
-// UNAVAILABLE: the partition has no living server; nothing was started, and
-// `done` never runs.
+// Fails like Refusals::Pick: nothing was started, and `done` never runs.
 absl::StatusOr<std::shared_ptr<Call>> StartRowCall(const CallContext& context,
                                                    RowRequest request,
                                                    CallDone done);

@@ -37,7 +37,6 @@ Array Array::Allocate(DType dtype, std::vector<int64_t> shape) {
 Array Array::Borrow(DType dtype, std::vector<int64_t> shape, const void* data,
                     std::shared_ptr<const void> owner) {
   MILLRACE_CHECK(dtype != DType::kNone);
-  // Borrowed memory is only ever read: mutable_data() is for allocated arrays.
   auto* bytes = static_cast<std::byte*>(const_cast<void*>(data));
   return Array(dtype, std::move(shape), bytes, std::move(owner));
 }

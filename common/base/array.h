@@ -60,7 +60,8 @@ class Array {
   size_t total_bytes() const;
 
   const std::byte* data() const { return data_; }
-  // For filling an array made by Allocate().
+  // For filling an array made by Allocate(), or one that borrows memory which
+  // its lender lets the caller fill (see RowRequest::target).
   std::byte* mutable_data() { return data_; }
 
   // The elements in C order; empty when absent. T must match the dtype.

@@ -11,12 +11,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/base/status_macros.h"
+#include "common/graph/partition_book.h"
 
 namespace millrace {
 namespace {
-
-// Partition numbers take five digits in paths and 16 bits in random keys.
-constexpr int kMaxParts = 65536;
 
 absl::Status ValidateBook(const PartitionBook& book, const NodeType& type,
                           int parts) {
@@ -127,9 +125,9 @@ absl::Status ValidateManifest(const Manifest& manifest) {
     return absl::InvalidArgumentError("a node type has no partition book");
   }
   const int parts = manifest.partition_count();
-  if (parts < 1 || parts > kMaxParts) {
+  if (parts < 1 || parts > kMaxPartitions) {
     return absl::InvalidArgumentError(
-        absl::StrCat(parts, " partitions; there may be 1 to ", kMaxParts));
+        absl::StrCat(parts, " partitions; there may be 1 to ", kMaxPartitions));
   }
   for (size_t i = 0; i < manifest.books.size(); ++i) {
     MILLRACE_RETURN_IF_ERROR(

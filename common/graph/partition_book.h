@@ -11,7 +11,8 @@ namespace millrace {
 
 // The number of a partition, for arrays with one entry per node.
 using PartitionId = uint16_t;
-// Maximum number of partitions of a graph.
+// Maximum number of partitions of a graph. Their numbers take five digits in
+// paths and 16 bits in random keys.
 inline constexpr int kMaxPartitions = 65535;
 
 // Tells which partition owns a node. Each partition owns one contiguous range

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "common/base/strings.h"
 #include "common/base/with_ids.h"
 #include "common/graph/damaged_file.h"
+#include "common/sample/list_range.h"
 
 namespace millrace {
 namespace {
@@ -55,8 +57,9 @@ absl::Status CheckRow(const Store& store, TypeIndex type, uint64_t id) {
              " is out of range; the type has ", count, " nodes"));
 }
 
-// Calls copy(partition, row, position) for each of the ids, and
-// address(partition, row) for those a few positions ahead, to prefetch the row.
+// Calls copy(partition, row, position), which may fail, for each of the ids,
+// and address(partition, row) for those a few positions ahead, to prefetch the
+// row.
 template <typename AddressFn, typename CopyFn>
 absl::Status ForEachRow(const Store& store, TypeIndex type,
                         std::span<const uint64_t> ids, AddressFn address,
@@ -75,7 +78,7 @@ absl::Status ForEachRow(const Store& store, TypeIndex type,
         address(*p, next - book.begin(next_part));
       }
     }
-    copy(*partition, ids[i] - book.begin(part), i);
+    MILLRACE_RETURN_IF_ERROR(copy(*partition, ids[i] - book.begin(part), i));
   }
   return absl::OkStatus();
 }
@@ -96,6 +99,7 @@ absl::Status GatherStored(const Store& store, TypeIndex type, NodeColumn column,
                                   StoredColumn(partition, type, column).data() +
                                       row * row_bytes,
                                   row_bytes);
+                      return absl::OkStatus();
                     });
 }
 
@@ -107,6 +111,7 @@ absl::Status GatherOriginalIds(const Store& store, TypeIndex type,
       [&](const Partition& partition, uint64_t row, size_t i) {
         values[i] = partition.nodes[type].original_id.IntegerAt(
             static_cast<int64_t>(row));
+        return absl::OkStatus();
       });
 }
 
@@ -117,7 +122,7 @@ absl::Status GatherDegrees(const Store& store, TypeIndex type,
   const std::vector<Relation>& relations = store.schema().relations;
   return ForEachRow(
       store, type, ids, [](const Partition&, uint64_t) {},
-      [&](const Partition& partition, uint64_t row, size_t i) {
+      [&](const Partition& partition, uint64_t row, size_t i) -> absl::Status {
         int64_t degree = 0;
         for (size_t r = 0; r < relations.size(); ++r) {
           const NeighborLists& lists = partition.edges[r].lists(direction);
@@ -125,10 +130,20 @@ absl::Status GatherDegrees(const Store& store, TypeIndex type,
               !lists.present()) {
             continue;
           }
-          const auto indptr = lists.indptr.As<int64_t>();
-          degree += indptr[row + 1] - indptr[row];
+          const std::optional<ListRange> range = RangeOfList(
+              lists.indptr.As<int64_t>(), row, lists.indices.rows());
+          if (!range.has_value()) {
+            return DamagedFile(
+                store,
+                ListPath(store.book(type).Owner(ids[i]),
+                         store.schema().RelationName(static_cast<int>(r)),
+                         direction, "indptr"),
+                StrCat("is damaged at row ", row));
+          }
+          degree += range->degree;
         }
         values[i] = static_cast<uint32_t>(degree);
+        return absl::OkStatus();
       });
 }
 

@@ -5,6 +5,7 @@
 
 #include "common/sample/batch.h"
 #include "common/sample/job.h"
+#include "common/sample/list_range.h"
 
 namespace millrace {
 
@@ -26,10 +27,7 @@ ListLengths::ListLengths(const Store& store, int part, RelationIndex relation,
 int64_t ListLengths::Of(uint64_t id) const {
   const uint64_t row = id - begin_;
   if (row + 1 >= indptr_.size()) return 0;
-  const int64_t begin = indptr_[row];
-  const int64_t end = indptr_[row + 1];
-  const bool intact = 0 <= begin && begin <= end && end <= entries_;
-  return intact ? end - begin : 0;
+  return RangeOfList(indptr_, row, entries_).value_or(ListRange()).degree;
 }
 
 int64_t MaxPicks(int64_t length, int64_t fanout, bool replace) {

@@ -9,6 +9,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/graph/manifest_checks.h"
+#include "common/graph/partition_book.h"
 #include "common/wire/proto_enums.h"
 #include "sampler.pb.h"
 
@@ -208,12 +209,12 @@ void ManifestToProto(const Manifest& manifest, v1::DescribeReply& out) {
 }
 
 absl::StatusOr<Manifest> ManifestFromProto(const v1::DescribeReply& in) {
-  constexpr uint32_t kMaxParts = 1 << 20;
-  if (in.parts() < 1 || in.parts() > kMaxParts || in.node_types().empty()) {
+  if (in.parts() < 1 || in.parts() > uint32_t{kMaxPartitions} ||
+      in.node_types().empty()) {
     return absl::InvalidArgumentError(
         StrCat("the store has ", in.parts(), " partitions and ",
-               in.node_types_size(), " node types; expected 1 to ", kMaxParts,
-               " partitions and at least 1 node type"));
+               in.node_types_size(), " node types; expected 1 to ",
+               kMaxPartitions, " partitions and at least 1 node type"));
   }
   Manifest manifest;
   manifest.sampling_version = static_cast<int>(in.sampling_version());

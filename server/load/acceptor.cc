@@ -97,12 +97,13 @@ void Acceptor::WarnOfRefusal(const std::string& address, Verdict verdict) {
   if (count == 0) return;
   if (verdict == Verdict::kTooMany) {
     spdlog::warn(
-        "{} connections refused, the last one from {}: {} are open, as many as "
+        "connections refused: {}, the last one from {}; {} are open, as many "
+        "as "
         "max_connections allows",
         count, address, limits_.all);
   } else {
     spdlog::warn(
-        "{} connections refused, the last one from {}, which has {} open, as "
+        "connections refused: {}, the last one from {}, which has {} open, as "
         "many as max_connections_per_address allows",
         count, address, limits_.per_address);
   }
@@ -112,8 +113,8 @@ void Acceptor::WarnOfEnd(const std::string& ended, const std::string& address) {
   const uint64_t count = unreported_ends_.Add();
   if (count == 0) return;
   spdlog::warn(
-      "{} connections ended to make room for other addresses, the last one "
-      "from {}, for {}: {} are open, as many as max_connections allows",
+      "connections ended to make room for other addresses: {}, the last one "
+      "from {}, for {}; {} are open, as many as max_connections allows",
       count, ended, address, limits_.all);
 }
 

@@ -19,7 +19,7 @@ inline constexpr int kMaxPeerMessageBytes = 1 << 30;
 // Largest number of fields in a request, including its submessages.
 inline constexpr uint64_t kMaxRequestFields = 1 << 20;
 
-// Largest Describe request. It has no fields today, but may get some.
+// Largest Describe request. It has one small field; more may be added.
 inline constexpr size_t kMaxDescribeBytes = 1 << 10;
 
 // Concurrent calls of one connection: far fewer than the limit for any kind of

@@ -20,12 +20,12 @@ class ResolveRequest;
 }  // namespace v1
 
 // Statuses are those of docs/protocol.md.
-// `context` is used to notice that the client has gone away. `memory` is the
-// call's reservation, which grows before anything is allocated for the reply.
-// Also fails like GrowTo().
 absl::Status AnswerResolve(const ServerCore& core,
                            const v1::ResolveRequest& request,
                            v1::ResolveReply& reply);
+// `context` is used to notice that the client has gone away. `memory` is the
+// call's reservation, which grows before anything is allocated for the reply.
+// Also fails like GrowTo().
 absl::Status AnswerHasEdges(const ServerCore& core,
                             const ::grpc::CallbackServerContext& context,
                             const v1::HasEdgesRequest& request,

@@ -569,7 +569,7 @@ TEST(Manifest, LimitsNumbers) {
   EXPECT_EQ(ValidateManifest(manifest), absl::OkStatus());
   manifest.books = {PartitionBook(std::vector<uint64_t>(65538, 0))};
   EXPECT_EQ(ValidateManifest(manifest).message(),
-            "65537 partitions; there may be 1 to 65536");
+            "65537 partitions; there may be 1 to 65535");
   manifest.books.clear();
   EXPECT_EQ(ValidateManifest(manifest).message(),
             "a node type has no partition book");

@@ -5,6 +5,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <fstream>
+#include <ios>
 #include <memory>
 #include <string>
 #include <utility>
@@ -139,6 +141,29 @@ TEST(GatherTest, RowsOfEdgesAreThoseOfTheirPartition) {
           " has " + std::to_string(rows) + " rows, but row " +
           std::to_string(rows) +
           " is needed\nrestore the store from a copy and verify it");
+}
+
+TEST(GatherTest, DegreesOfADamagedListAreDataLoss) {
+  const testing::TestStore stored(testing::Cycle(6));
+  const std::string file =
+      (stored.path() / ListPath(0, "node__to__node", Direction::kIn, "indptr"))
+          .string();
+  {
+    // The end of the last list.
+    std::fstream out(file, std::ios::binary | std::ios::in | std::ios::out);
+    const int64_t end = 7;
+    out.seekp(-static_cast<int>(sizeof end), std::ios::end);
+    out.write(reinterpret_cast<const char*>(&end), sizeof end);
+  }
+  const std::unique_ptr<Store> store = stored.Open();
+  EXPECT_EQ(Gather<uint32_t>(*store, 0, NodeColumn::kInDegree, {0, 4}).value(),
+            (std::vector<uint32_t>{1, 1}));
+  const absl::Status status =
+      Gather<uint32_t>(*store, 0, NodeColumn::kInDegree, {0, 5}).status();
+  EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+  EXPECT_EQ(std::string(status.message()).find(file + " is damaged at row 5"),
+            0u)
+      << status;
 }
 
 }  // namespace

@@ -83,7 +83,7 @@ TEST_F(ManifestProtoTest, ErrorsNameWhatDisagrees) {
     std::string message;
   };
   const std::string limits =
-      " node types; expected 1 to 1048576 partitions and at least 1 node type";
+      " node types; expected 1 to 65535 partitions and at least 1 node type";
   const std::vector<Case> cases = {
       {[](Proto& p) { p.set_parts(0); },
        "the store has 0 partitions and 2" + limits},

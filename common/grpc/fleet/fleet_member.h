@@ -16,8 +16,9 @@
 
 namespace millrace {
 
-// One server of the fleet. `outstanding_bytes` is maintained by callers that
-// want their load balanced (see Fleet::Pick); the rest never changes.
+// One server of the fleet. `turn` and `outstanding_bytes` are counters; the
+// rest never changes. The latter is maintained by callers that want their load
+// balanced (see Fleet::Pick).
 struct FleetMember {
   // Returns the connections in turn. They are shared with calls in flight. One
   // thread at a time receives on a connection and one sends, so streams are
@@ -50,7 +51,7 @@ struct FleetMemberInfo {
   uint64_t max_inflight_bytes = 0;
   absl::Duration uptime;
   bool other_store = false;  // the reason for kRefused
-  absl::Status error;        // the reason for kUnreachable or kRefused
+  absl::Status error;        // the last failure; OK once it has answered since
 };
 
 // "ready", "draining", ...; "unknown" before the first answer.

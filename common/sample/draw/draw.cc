@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "common/sample/draw/list_view.h"
 #include "common/sample/draw/pick_slots.h"
 #include "common/sample/draw/slot_picker.h"
+#include "common/sample/list_range.h"
 
 namespace millrace {
 namespace {
@@ -47,14 +49,14 @@ absl::Status FindLists(const ListView& view, const Frontier& frontier,
                  view.first_id, " up to but not including ",
                  view.first_id + view.node_count));
     }
-    const int64_t begin = indptr[row];
-    const int64_t end = indptr[row + 1];
-    if (begin < 0 || end < begin || end > edge_count) {
-      return view.Damaged("indptr",
-                          StrCat("row ", row, " spans ", begin, " to ", end,
-                                 ", but there are ", edge_count, " edges"));
+    const std::optional<ListRange> range = RangeOfList(indptr, row, edge_count);
+    if (!range.has_value()) {
+      return view.Damaged(
+          "indptr",
+          StrCat("row ", row, " spans ", indptr[row], " to ", indptr[row + 1],
+                 ", but there are ", edge_count, " edges"));
     }
-    ranges[i] = {begin, end - begin};
+    ranges[i] = *range;
   }
   if (frontier.times.empty() || !view.lists.time.present()) {
     return absl::OkStatus();

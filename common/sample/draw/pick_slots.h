@@ -15,14 +15,9 @@
 #include "common/random/philox_many.h"
 #include "common/sample/draw/word_stream.h"
 #include "common/sample/job.h"
+#include "common/sample/list_range.h"
 
 namespace millrace {
-
-// Where a list, or the admissible part of it, is in the files of its partition.
-struct ListRange {
-  int64_t begin = 0;
-  int64_t degree = 0;
-};
 
 inline void PickEverySlot(ListRange list, std::vector<int64_t>& slots) {
   for (int64_t i = 0; i < list.degree; ++i) slots.push_back(list.begin + i);

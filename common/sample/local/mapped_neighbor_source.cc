@@ -45,7 +45,7 @@ absl::Status MappedNeighborSource::CheckHop(const DrawContext& context,
           : frontier.ids.size() * static_cast<uint64_t>(frontier.fanout);
   if (most < kManyPicks) return absl::OkStatus();
   const uint64_t picks = CountPicks(context, frontier);
-  return CheckMemory(StrCat("hop ", context.hop + 1, " of a batch with ", picks,
+  return CheckMemory(StrCat("hop ", context.hop, " of a batch with ", picks,
                             " neighbours of ", frontier.ids.size(), " nodes"),
                      picks * kMinBytesPerPick,
                      "use a smaller batch size or fanouts");

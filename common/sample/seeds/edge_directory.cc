@@ -2,6 +2,7 @@
 #include "common/sample/seeds/edge_directory.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "absl/container/flat_hash_map.h"
 #include "common/base/status_macros.h"
@@ -9,7 +10,7 @@
 #include "common/graph/damaged_file.h"
 #include "common/sample/batch.h"
 #include "common/sample/cancel_poller.h"
-#include "common/sample/draw/pick_slots.h"
+#include "common/sample/list_range.h"
 
 namespace millrace {
 namespace {
@@ -68,15 +69,15 @@ absl::StatusOr<ListRange> EdgeSearch::ListOf(size_t pair) const {
         StrCat("id ", owners_[pair], " at position ", pair,
                " is not owned by partition ", part_));
   }
-  const int64_t begin = indptr_[row];
-  const int64_t degree = indptr_[row + 1] - begin;
-  if (begin < 0 || degree < 0 || begin + degree > lists_.indices.rows()) {
+  const std::optional<ListRange> range =
+      RangeOfList(indptr_, row, lists_.indices.rows());
+  if (!range.has_value()) {
     return DamagedFile(store_,
                        ListPath(part_, store_.schema().RelationName(relation_),
                                 direction_, "indptr"),
                        StrCat("is damaged at row ", row));
   }
-  return ListRange{begin, degree};
+  return *range;
 }
 
 template <typename Id>

@@ -65,7 +65,7 @@ TEST_F(MappedNeighborSourceTest, NamesPicksThatDoNotFit) {
   EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
   // 40000 nodes with in-edges, each with 2^31 - 1 neighbours.
   EXPECT_THAT(std::string(status.message()),
-              HasSubstr("hop 2 of a batch with 85899345880000 neighbours of "
+              HasSubstr("hop 1 of a batch with 85899345880000 neighbours of "
                         "80000 nodes"));
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("use a smaller batch size or fanouts"));
