@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/sampled.h"
 #include "tests/support/test_store.h"
 
 namespace millrace {
