@@ -245,12 +245,10 @@ absl::StatusOr<Array> FleetBatchSource::Gather(TypeIndex type,
   }
   const auto count = static_cast<int64_t>(ids.size());
   const Array all = Array::Borrow(DType::kUint64, {count}, ids.data(), nullptr);
-  std::vector<int64_t> shape = {count};
-  shape.insert(shape.end(), spec.row_shape.begin(), spec.row_shape.end());
   RowRequest prototype;
   prototype.type = type;
   prototype.column = column;
-  prototype.target = Array::Allocate(spec.dtype, shape);
+  prototype.target = Array::Allocate(spec.dtype, spec.ShapeOf(count));
   MILLRACE_RETURN_IF_ERROR(
       RunCalls(SplitByOwner(OwnersOf(book, all, count), book.partition_count(),
                             all, prototype),

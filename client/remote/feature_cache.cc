@@ -240,9 +240,8 @@ std::shared_ptr<CachedColumn> FeatureCache::NewColumn(TypeIndex type,
   column->first.resize(column->counts.size());
   std::exclusive_scan(column->counts.begin(), column->counts.end(),
                       column->first.begin(), uint64_t{0});
-  std::vector<int64_t> shape = {static_cast<int64_t>(Sum(column->counts))};
-  shape.insert(shape.end(), spec.row_shape.begin(), spec.row_shape.end());
-  column->rows = Array::Allocate(spec.dtype, std::move(shape));
+  column->rows = Array::Allocate(
+      spec.dtype, spec.ShapeOf(static_cast<int64_t>(Sum(column->counts))));
   return column;
 }
 

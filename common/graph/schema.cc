@@ -123,6 +123,12 @@ size_t ColumnSpec::row_bytes() const {
   return bytes;
 }
 
+std::vector<int64_t> ColumnSpec::ShapeOf(int64_t rows) const {
+  std::vector<int64_t> shape = {rows};
+  shape.insert(shape.end(), row_shape.begin(), row_shape.end());
+  return shape;
+}
+
 DType NodeType::id_dtype() const {
   return count <= int64_t{std::numeric_limits<uint32_t>::max()}
              ? DType::kUint32

@@ -33,6 +33,8 @@ struct ColumnSpec {
 
   bool present() const { return dtype != DType::kNone; }
   size_t row_bytes() const;
+  // The shape of an array of `rows` rows.
+  std::vector<int64_t> ShapeOf(int64_t rows) const;
   friend bool operator==(const ColumnSpec&, const ColumnSpec&) = default;
 };
 

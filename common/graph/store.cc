@@ -29,10 +29,7 @@ struct Expected {
 };
 
 Expected Column(const ColumnSpec& column, int64_t rows) {
-  Expected expected{column.dtype, {rows}};
-  expected.shape.insert(expected.shape.end(), column.row_shape.begin(),
-                        column.row_shape.end());
-  return expected;
+  return {column.dtype, column.ShapeOf(rows)};
 }
 
 bool Fits(const Array& array, const Expected& expected) {

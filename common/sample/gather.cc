@@ -165,9 +165,8 @@ absl::StatusOr<Array> GatherArray(const Store& store, TypeIndex type,
   MILLRACE_RETURN_IF_ERROR(
       CheckMemory(StrCat("a batch with columns of ", ids.size(), " nodes"),
                   ids.size() * spec.row_bytes(), kSmallerBatch));
-  std::vector<int64_t> shape = {static_cast<int64_t>(ids.size())};
-  shape.insert(shape.end(), spec.row_shape.begin(), spec.row_shape.end());
-  Array rows = Array::Allocate(spec.dtype, std::move(shape));
+  Array rows = Array::Allocate(spec.dtype,
+                               spec.ShapeOf(static_cast<int64_t>(ids.size())));
   MILLRACE_RETURN_IF_ERROR(
       GatherRows(store, type, column, ids, rows.mutable_data()));
   return rows;
@@ -278,10 +277,8 @@ absl::Status GatherEdgeFeatures(const Store& store, RelationIndex index,
       StrCat("a batch with features of ", block.edge_count(), " edges"),
       static_cast<uint64_t>(block.edge_count()) * relation.feature.row_bytes(),
       kSmallerBatch));
-  std::vector<int64_t> shape = {block.edge_count()};
-  shape.insert(shape.end(), relation.feature.row_shape.begin(),
-               relation.feature.row_shape.end());
-  block.feature = Array::Allocate(relation.feature.dtype, std::move(shape));
+  block.feature = Array::Allocate(relation.feature.dtype,
+                                  relation.feature.ShapeOf(block.edge_count()));
   const std::vector<uint32_t> owners =
       FeatureOwners(batch, relation, block, store.book(relation.dst));
   const std::span<const uint64_t> rows = block.feature_row.As<uint64_t>();

@@ -132,10 +132,8 @@ StreamLayout LayoutBatch(const Batch& batch, const StreamContent& content,
         array.is_column()
             ? static_cast<int64_t>(rows.Of(array, slot.index).size())
             : array.Get(batch, slot.index).rows();
-    std::vector<int64_t> shape = {length};
-    shape.insert(shape.end(), slot.row.row_shape.begin(),
-                 slot.row.row_shape.end());
-    layout.Append(slot.kind, slot.index, slot.row.dtype, std::move(shape));
+    layout.Append(slot.kind, slot.index, slot.row.dtype,
+                  slot.row.ShapeOf(length));
   }
   return layout;
 }

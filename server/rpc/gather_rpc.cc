@@ -73,9 +73,8 @@ StreamLayout LayoutRows(int part, int index, const ColumnSpec& spec,
                         size_t rows) {
   StreamLayout layout;
   layout.partition = part;
-  std::vector<int64_t> shape = {static_cast<int64_t>(rows)};
-  shape.insert(shape.end(), spec.row_shape.begin(), spec.row_shape.end());
-  layout.Append(ArrayKind::kRows, index, spec.dtype, std::move(shape));
+  layout.Append(ArrayKind::kRows, index, spec.dtype,
+                spec.ShapeOf(static_cast<int64_t>(rows)));
   return layout;
 }
 

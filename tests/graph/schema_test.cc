@@ -229,6 +229,13 @@ TEST(ColumnSpec, BytesOfARowAreThoseOfAllItsValues) {
   EXPECT_EQ((ColumnSpec{DType::kInt64, {}}).row_bytes(), 8u);
 }
 
+TEST(ColumnSpec, ShapeOfAnArrayBeginsWithItsRows) {
+  EXPECT_EQ((ColumnSpec{DType::kFloat16, {3, 5}}).ShapeOf(7),
+            (std::vector<int64_t>{7, 3, 5}));
+  EXPECT_EQ((ColumnSpec{DType::kInt64, {}}).ShapeOf(0),
+            (std::vector<int64_t>{0}));
+}
+
 TEST(PartitionBook, FindsOwnersAcrossEmptyPartitions) {
   const PartitionBook book({0, 0, 3, 3, 7, 7});
   EXPECT_EQ(book.partition_count(), 5);

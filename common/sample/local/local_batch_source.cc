@@ -118,10 +118,8 @@ absl::StatusOr<Array> LocalBatchSource::Gather(TypeIndex type,
                                                NodeColumn column,
                                                std::span<const uint64_t> ids) {
   const ColumnSpec spec = ColumnOf(manifest().schema, type, column);
-  std::vector<int64_t> shape = {static_cast<int64_t>(ids.size())};
-  shape.insert(shape.end(), spec.row_shape.begin(), spec.row_shape.end());
   Array rows = Array::Allocate(spec.present() ? spec.dtype : DType::kUint8,
-                               std::move(shape));
+                               spec.ShapeOf(static_cast<int64_t>(ids.size())));
   MILLRACE_RETURN_IF_ERROR(
       GatherRows(*store_, type, column, ids, rows.mutable_data()));
   return rows;
