@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <span>
+#include <utility>
 
+#include "common/base/with_ids.h"
 #include "common/graph/owner_groups.h"
 #include "common/sample/batch_arrays.h"
 #include "common/sample/gather.h"
@@ -12,48 +15,83 @@
 namespace millrace {
 namespace {
 
-// Returns requests for the first `row_count` rows of a column. There are none
-// if the batch does not have it, that is if `target` is absent.
+// A column that a batch has of a node type.
+struct PresentColumn {
+  NodeColumn column;
+  uint32_t row_count;  // of the type's first nodes
+  Array target;
+};
+
+// Features come first, since they are the most bytes.
+std::vector<PresentColumn> PresentColumns(const Columns& columns,
+                                          const Batch& batch, TypeIndex type) {
+  std::vector<PresentColumn> present;
+  for (const ArrayGroup group :
+       {ArrayGroup::kNodeFeatures, ArrayGroup::kNodeColumns}) {
+    for (const BatchArray& array : ArraysOf(group)) {
+      Array target = array.Get(batch, type);
+      if (!target.present()) continue;
+      present.push_back({array.column(batch.direction),
+                         ColumnRowCount(array, columns, batch.nodes[type]),
+                         std::move(target)});
+    }
+  }
+  return present;
+}
+
+// Makes `ask` name nobody for the nodes whose features are in the cache.
+void LeaveOutCached(const CachedFeatures& cache, TypeIndex type,
+                    const Array& ids, std::vector<int>& ask) {
+  WithIds(ids, [&](const auto& all) {
+    for (size_t i = 0; i < ask.size(); ++i) {
+      if (ask[i] != kNoOwner && cache.Holds(type, ask[i], all[i])) {
+        ask[i] = kNoOwner;
+      }
+    }
+  });
+}
+
+// Returns requests for the rows of a column, whose owners are `owners`, other
+// than the home's.
 std::vector<RowRequest> MissingColumnRows(const RowOrigins& origins,
                                           const Array& ids, TypeIndex type,
-                                          NodeColumn column, uint32_t row_count,
-                                          const Array& target) {
-  const PartitionBook& book = origins.manifest.books[type];
-  if (!target.present() || book.partition_count() == 1) return {};
+                                          const PresentColumn& column,
+                                          std::span<const int> owners) {
   RowRequest prototype;
   prototype.type = type;
-  prototype.column = column;
-  prototype.target = target;
-  const CachedFeatures* cache = nullptr;
-  if (column == NodeColumn::kFeature) {
+  prototype.column = column.column;
+  prototype.target = column.target;
+  std::vector<int> ask(owners.begin(), owners.end());
+  std::replace(ask.begin(), ask.end(), origins.home, kNoOwner);
+  if (column.column == NodeColumn::kFeature) {
     prototype.feature_dtype = origins.columns.feature_dtype;
-    cache = origins.cache;
+    if (origins.cache != nullptr) {
+      LeaveOutCached(*origins.cache, type, ids, ask);
+    }
   }
-  std::vector<int> ask = OwnersOf(book, ids, row_count);
-  for (uint32_t i = 0; i < row_count; ++i) {
-    const auto id = static_cast<uint64_t>(ids.IntegerAt(i));
-    const bool held = cache != nullptr && cache->Holds(type, ask[i], id);
-    if (ask[i] == origins.home || held) ask[i] = kNoOwner;
-  }
-  return SplitByOwner(ask, book.partition_count(), ids, prototype);
+  return SplitByOwner(ask, origins.manifest.books[type].partition_count(), ids,
+                      prototype);
 }
 
 }  // namespace
 
 std::vector<RowRequest> MissingNodeRows(const RowOrigins& origins,
                                         const Batch& batch, TypeIndex type) {
-  const NodeBlock& block = batch.nodes[type];
+  const PartitionBook& book = origins.manifest.books[type];
+  if (book.partition_count() == 1) return {};
+  const std::vector<PresentColumn> columns =
+      PresentColumns(origins.columns, batch, type);
+  uint32_t longest = 0;
+  for (const PresentColumn& column : columns) {
+    longest = std::max(longest, column.row_count);
+  }
+  const Array& ids = batch.nodes[type].id;
+  const std::vector<int> owners = OwnersOf(book, ids, longest);
   std::vector<RowRequest> all;
-  // Features first, since they are the most bytes.
-  for (const ArrayGroup group :
-       {ArrayGroup::kNodeFeatures, ArrayGroup::kNodeColumns}) {
-    for (const BatchArray& array : ArraysOf(group)) {
-      std::vector<RowRequest> some = MissingColumnRows(
-          origins, block.id, type, array.column(batch.direction),
-          ColumnRowCount(array, origins.columns, block),
-          array.Get(batch, type));
-      std::move(some.begin(), some.end(), std::back_inserter(all));
-    }
+  for (const PresentColumn& column : columns) {
+    std::vector<RowRequest> some = MissingColumnRows(
+        origins, ids, type, column, std::span(owners).first(column.row_count));
+    std::move(some.begin(), some.end(), std::back_inserter(all));
   }
   return all;
 }

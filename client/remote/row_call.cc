@@ -6,8 +6,8 @@
 
 #include "client/remote/hedged_stream.h"
 #include "client/remote/row_scatter.h"
-#include "common/base/status_macros.h"
-#include "common/base/strings.h"
+#include "common/base/check.h"
+#include "common/base/with_ids.h"
 #include "common/graph/owner_groups.h"
 #include "common/wire/ids.h"
 #include "sampler.pb.h"
@@ -42,6 +42,7 @@ class RowReceiver final : public FrameReceiver {
 std::vector<RowRequest> SplitByOwner(std::span<const int> owners, int parts,
                                      const Array& ids,
                                      const RowRequest& prototype) {
+  MILLRACE_CHECK(static_cast<int64_t>(owners.size()) <= ids.element_count());
   std::vector<RowRequest> requests;
   for (OwnerGroup& group : GroupByOwner(
            owners.size(), parts, [&](size_t i) { return owners[i]; },
@@ -49,9 +50,11 @@ std::vector<RowRequest> SplitByOwner(std::span<const int> owners, int parts,
     RowRequest& request = requests.emplace_back(prototype);
     request.partition = group.partition;
     request.ids.reserve(group.places.size());
-    for (const uint32_t place : group.places) {
-      request.ids.push_back(static_cast<uint64_t>(ids.IntegerAt(place)));
-    }
+    WithIds(ids, [&](const auto& all) {
+      for (const uint32_t place : group.places) {
+        request.ids.push_back(all[place]);
+      }
+    });
     request.rows = std::move(group.places);
   }
   return requests;
@@ -59,10 +62,11 @@ std::vector<RowRequest> SplitByOwner(std::span<const int> owners, int parts,
 
 std::vector<int> OwnersOf(const PartitionBook& book, const Array& ids,
                           int64_t count) {
+  MILLRACE_CHECK(count <= ids.element_count());
   std::vector<int> owners(static_cast<size_t>(count));
-  for (int64_t i = 0; i < count; ++i) {
-    owners[i] = book.Owner(static_cast<uint64_t>(ids.IntegerAt(i)));
-  }
+  WithIds(ids, [&](const auto& all) {
+    for (size_t i = 0; i < owners.size(); ++i) owners[i] = book.Owner(all[i]);
+  });
   return owners;
 }
 

@@ -28,14 +28,14 @@ struct RowRequest {
   Array target;
 };
 
-// Splits `ids` (of any dtype) by the partition to ask for each, `owners[i]`
+// Splits `ids` (uint32 or uint64) by the partition to ask for each, `owners[i]`
 // (kNoOwner: ask nobody), into requests of at most kMaxIdsPerCall. Their `rows`
 // are positions in `ids`; the other fields are copied from `prototype`.
 std::vector<RowRequest> SplitByOwner(std::span<const int> owners, int parts,
                                      const Array& ids,
                                      const RowRequest& prototype);
 
-// The owner of each of the first `count` of `ids`.
+// The owner of each of the first `count` of `ids` (uint32 or uint64).
 std::vector<int> OwnersOf(const PartitionBook& book, const Array& ids,
                           int64_t count);
 
