@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "client/remote/hedged_stream.h"
+#include "common/grpc/call/unary_call.h"
 #include "common/wire/job_proto.h"
 #include "sampler.pb.h"
 
@@ -75,7 +76,7 @@ absl::Status BatchFetch::StartBatch(
   });
 }
 
-std::string BatchFetch::MakeMessage(const BatchReceiver& receiver) const {
+grpc::ByteBuffer BatchFetch::MakeMessage(const BatchReceiver& receiver) const {
   v1::SampleRequest message;
   JobToProto(job_.spec, *message.mutable_job());
   message.set_epoch(request_.epoch);
@@ -91,7 +92,7 @@ std::string BatchFetch::MakeMessage(const BatchReceiver& receiver) const {
                                      receiver.cached_rows().end());
   message.set_partition(static_cast<uint32_t>(options_.home));
   message.set_fingerprint(context_.manifest.fingerprint);
-  return message.SerializeAsString();
+  return SerializeMessage(message);
 }
 
 void BatchFetch::EndAttempt(absl::Status failure) {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <grpcpp/support/byte_buffer.h>
+
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -67,7 +68,7 @@ class BatchFetch : public Sleeper,
   void StartAttempt();
   absl::Status StartCalls(const std::shared_ptr<AttemptCalls>& calls);
   absl::Status StartBatch(const std::shared_ptr<AttemptCalls>& calls);
-  std::string MakeMessage(const BatchReceiver& receiver) const;
+  ::grpc::ByteBuffer MakeMessage(const BatchReceiver& receiver) const;
   void EndAttempt(absl::Status failure);
   void EndStage();
   void SleepFor(absl::Duration wait) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -39,9 +39,7 @@ class FrameStream final
     context_.set_deadline(ToGrpcTime(options_.deadline));
     stub_.PrepareBidiStreamingCall(&context_, options_.method,
                                    grpc::StubOptions(), this);
-    const grpc::Slice slice(options_.request);
-    request_ = grpc::ByteBuffer(&slice, 1);
-    StartWriteLast(&request_, grpc::WriteOptions());
+    StartWriteLast(&options_.request, grpc::WriteOptions());
     StartRead(&message_);
     StartCall();
   }
@@ -90,7 +88,7 @@ class FrameStream final
   FrameStreamOptions options_;
   grpc::TemplatedGenericStub<grpc::ByteBuffer, grpc::ByteBuffer> stub_;
   grpc::ClientContext context_;
-  grpc::ByteBuffer request_, message_;
+  grpc::ByteBuffer message_;
   int64_t total_ = 0, received_ = 0;  // bytes of the stream
   int64_t charged_ = 0;
   absl::Status failure_;               // found in a frame by this client

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <grpcpp/support/byte_buffer.h>
+
 #include <memory>
 #include <string>
 
@@ -15,7 +17,7 @@ namespace millrace {
 // bytes, so that payloads are copied only once, by the receiver.
 struct FrameStreamOptions {
   std::string method;                   // "/millrace.v1.Sampler/Sample"
-  std::string request;                  // serialised
+  ::grpc::ByteBuffer request;           // see SerializeMessage()
   std::shared_ptr<FleetMember> member;  // shared with the fleet
   SteadyTime deadline;
   // Takes the frames that `observer` has accepted; shared with the other calls

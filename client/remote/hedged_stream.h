@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <grpcpp/support/byte_buffer.h>
+
 #include <memory>
 #include <string>
 
@@ -15,8 +17,8 @@ namespace millrace {
 struct StreamRequest {
   Hedging::Kind kind;
   int partition;
-  std::string method;   // "/millrace.v1.Sampler/Sample"
-  std::string message;  // serialised
+  std::string method;          // "/millrace.v1.Sampler/Sample"
+  ::grpc::ByteBuffer message;  // see SerializeMessage()
 };
 
 // Starts a stream of frames from a replica of a partition, hedged (see

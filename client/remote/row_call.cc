@@ -9,6 +9,7 @@
 #include "common/base/check.h"
 #include "common/base/with_ids.h"
 #include "common/graph/owner_groups.h"
+#include "common/grpc/call/unary_call.h"
 #include "common/wire/ids.h"
 #include "sampler.pb.h"
 
@@ -90,7 +91,7 @@ absl::StatusOr<std::shared_ptr<Call>> StartRowCall(const CallContext& context,
   StreamRequest stream = {.kind = Hedging::Kind::kGather,
                           .partition = request.partition,
                           .method = "/millrace.v1.Sampler/Gather",
-                          .message = message.SerializeAsString()};
+                          .message = SerializeMessage(message)};
   return StartHedgedStream(
       context, std::move(stream),
       std::make_shared<RowReceiver>(context, std::move(request)),

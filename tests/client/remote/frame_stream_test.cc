@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "common/base/mutex.h"
+#include "common/grpc/call/unary_call.h"
 #include "common/wire/frame.h"
 #include "tests/support/scripted_sampler.h"
 
@@ -96,7 +97,7 @@ class FrameStreamTest : public ::testing::Test {
     member_->channels = {grpc::CreateChannel(
         server_->address(), grpc::InsecureChannelCredentials())};
     call_ = StartFrameStream({.method = "/millrace.v1.Sampler/Sample",
-                              .request = "",
+                              .request = SerializeMessage(v1::SampleRequest()),
                               .member = member_,
                               .deadline = SteadyNow() + timeout,
                               .receiver = watcher_,
