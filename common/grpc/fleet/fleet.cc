@@ -82,16 +82,27 @@ Fleet::~Fleet() {
   {
     MutexLock lock(&mutex_);
     stopping_ = true;
-    for (auto& [pending, owner] : calls_) pending->call->Cancel();
     WakeThread();
   }
+  CancelAllCalls();
   reader_.Stop();
   thread_.join();
+  CancelAllCalls();  // the thread may have started some meanwhile
   MutexLock lock(&mutex_);
-  for (auto& [pending, owner] : calls_) pending->call->Cancel();
   changed_.Wait(&mutex_, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return calls_.empty();
   });
+}
+
+void Fleet::CancelAllCalls() {
+  DescribeCalls unwanted;
+  {
+    MutexLock lock(&mutex_);
+    for (const auto& [pending, owner] : calls_) {
+      unwanted.push_back(pending->call);
+    }
+  }
+  for (const auto& call : unwanted) call->Cancel();
 }
 
 void Fleet::Run() {
@@ -160,6 +171,7 @@ bool Fleet::NoteList(const ListReader::Result& addresses) {
 }
 
 SteadyTime Fleet::StartDueCalls() {
+  DescribeCalls overdue;
   std::vector<std::shared_ptr<FleetEntry>> due;
   SteadyTime next;
   {
@@ -168,7 +180,8 @@ SteadyTime Fleet::StartDueCalls() {
     const SteadyTime now = SteadyNow();
     // A read in progress will wake this thread when it is done.
     next = reading_ ? SteadyTime::InfiniteFuture() : next_list_;
-    next = std::min(next, EndOverdueCalls());
+    overdue = TakeOverdueCalls(now);
+    next = std::min(next, NextDeadline());
     for (const auto& entry : directory_.EntriesToAsk()) {
       if (entry->describe_in_flight) continue;
       if (entry->next_ask <= now) {
@@ -179,20 +192,25 @@ SteadyTime Fleet::StartDueCalls() {
       }
     }
   }
+  for (const auto& call : overdue) call->Cancel();
   for (auto& entry : due) next = std::min(next, StartCall(std::move(entry)));
   return next;
 }
 
-SteadyTime Fleet::EndOverdueCalls() {
+Fleet::DescribeCalls Fleet::TakeOverdueCalls(SteadyTime now) {
+  DescribeCalls overdue;
+  for (const auto& [pending, owner] : calls_) {
+    if (pending->overdue || pending->deadline > now) continue;
+    pending->overdue = true;
+    overdue.push_back(pending->call);
+  }
+  return overdue;
+}
+
+SteadyTime Fleet::NextDeadline() const {
   SteadyTime next = SteadyTime::InfiniteFuture();
-  const SteadyTime now = SteadyNow();
-  for (auto& [pending, owner] : calls_) {
-    if (pending->deadline > now) {
-      next = std::min(next, pending->deadline);
-    } else if (!pending->overdue) {
-      pending->overdue = true;
-      pending->call->Cancel();
-    }
+  for (const auto& [pending, owner] : calls_) {
+    if (!pending->overdue) next = std::min(next, pending->deadline);
   }
   return next;
 }
@@ -426,18 +444,21 @@ void Fleet::ReportFailure(const FleetMember& member,
 }
 
 void Fleet::Suspect(const FleetMember& member) {
-  MutexLock lock(&mutex_);
-  FleetEntry* entry = directory_.Find(member);
-  if (entry == nullptr || entry->suspected) return;
-  if (SteadyNow() - entry->answered < options_.recent_answer) return;
-  entry->suspected = true;
-  entry->next_ask = SteadyTime::InfinitePast();
-  WakeThread();
-  // A call that is already in flight has the longer timeout; cancel it and ask
-  // again.
-  for (auto& [pending, owner] : calls_) {
-    if (pending->entry.get() == entry) pending->call->Cancel();
+  DescribeCalls in_flight;
+  {
+    MutexLock lock(&mutex_);
+    FleetEntry* entry = directory_.Find(member);
+    if (entry == nullptr || entry->suspected) return;
+    if (SteadyNow() - entry->answered < options_.recent_answer) return;
+    entry->suspected = true;
+    entry->next_ask = SteadyTime::InfinitePast();
+    WakeThread();
+    for (const auto& [pending, owner] : calls_) {
+      if (pending->entry.get() == entry) in_flight.push_back(pending->call);
+    }
   }
+  // They have the longer timeout. The member is asked again once they end.
+  for (const auto& call : in_flight) call->Cancel();
 }
 
 bool Fleet::IsLost(const FleetMember& member) const {

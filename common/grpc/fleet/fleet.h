@@ -108,12 +108,14 @@ class Fleet final : public Replicas {
  private:
   // A Describe call in flight.
   struct PendingDescribe {
-    std::shared_ptr<FleetEntry> entry;  // shared with the directory
-    std::unique_ptr<DescribeCall> call;
+    std::shared_ptr<FleetEntry> entry;   // shared with the directory
+    std::shared_ptr<DescribeCall> call;  // shared with those who cancel it
     SteadyTime deadline = {};
     bool is_suspect = false;
     bool overdue = false;
   };
+
+  using DescribeCalls = std::vector<std::shared_ptr<DescribeCall>>;
 
   Fleet(FleetOptions options, AddressList list,
         std::unique_ptr<FleetTransport> transport);
@@ -124,9 +126,14 @@ class Fleet final : public Replicas {
   // Returns whether to warn that the list cannot be read.
   bool NoteList(const ListReader::Result& addresses);
   SteadyTime StartDueCalls();
-  // Cancels calls whose deadline has passed; returns when to check again. gRPC
-  // ends calls at their deadlines too, but late when the clock is set back.
-  SteadyTime EndOverdueCalls() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns each call in flight once its deadline has passed, to be cancelled
+  // without the lock. gRPC ends calls at their deadlines too, but late when the
+  // clock is set back.
+  DescribeCalls TakeOverdueCalls(SteadyTime now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The earliest deadline of the calls that are not overdue yet.
+  SteadyTime NextDeadline() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void CancelAllCalls();
   // Returns the call's deadline.
   SteadyTime StartCall(std::shared_ptr<FleetEntry> entry);
   // Whether to make gRPC connect now; if so, schedules the next time.

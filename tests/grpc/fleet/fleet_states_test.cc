@@ -72,6 +72,15 @@ class FakeMembers {
     MutexLock lock(&mutex_);
     ++cancelled_;
   }
+  // From now on, cancelled calls end before Cancel() returns.
+  void EndWithinCancel() {
+    MutexLock lock(&mutex_);
+    end_within_cancel_ = true;
+  }
+  bool end_within_cancel() const {
+    MutexLock lock(&mutex_);
+    return end_within_cancel_;
+  }
 
   // How many times a member has been asked.
   int calls(const std::string& address) const {
@@ -104,6 +113,7 @@ class FakeMembers {
   std::map<std::string, Answer> answers_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, int> calls_ ABSL_GUARDED_BY(mutex_);
   int cancelled_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool end_within_cancel_ ABSL_GUARDED_BY(mutex_) = false;
   int reconnects_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
@@ -129,7 +139,12 @@ class FakeCall final : public DescribeCall {
       state_->cancelled = true;
     }
     members_.NoteCancelled();
-    End(absl::CancelledError("by the fleet"));
+    const absl::Status cancelled = absl::CancelledError("by the fleet");
+    if (members_.end_within_cancel()) {
+      Finish(*state_, cancelled);
+    } else {
+      End(cancelled);
+    }
   }
 
  private:
@@ -142,14 +157,19 @@ class FakeCall final : public DescribeCall {
 
   void End(absl::StatusOr<v1::DescribeReply> answer) {
     EXPECT_TRUE(pool_.TrySubmit([state = state_, answer = std::move(answer)] {
-      Done done;
-      {
-        MutexLock lock(&state->mutex);
-        done = std::exchange(state->done, nullptr);
-      }
-      if (done == nullptr) return;
-      done(answer.status(), answer.ok() ? *answer : v1::DescribeReply());
+      Finish(*state, answer);
     }));
+  }
+
+  static void Finish(State& state,
+                     const absl::StatusOr<v1::DescribeReply>& answer) {
+    Done done;
+    {
+      MutexLock lock(&state.mutex);
+      done = std::exchange(state.done, nullptr);
+    }
+    if (done == nullptr) return;
+    done(answer.status(), answer.ok() ? *answer : v1::DescribeReply());
   }
 
   const std::string address_;
@@ -393,6 +413,33 @@ TEST_F(FleetStatesTest, EndsWithCallsInFlight) {
   ASSERT_TRUE(members_.AwaitCalls("host2:1", 1));
   fleet_.reset();
   EXPECT_GE(members_.cancelled(), 2);
+}
+
+// The fleet cancels the call of a member that is suspected, of one that does
+// not answer in time, and of one that is still being asked when the fleet ends.
+TEST_F(FleetStatesTest, CallsMayEndBeforeCancelReturns) {
+  members_.EndWithinCancel();
+  members_.Set("host1:1", Serving({0, 1}));
+  members_.Set("host2:1", std::nullopt);
+  FleetOptions options;
+  options.describe_timeout = absl::Hours(1);
+  options.suspect_timeout = absl::Milliseconds(20);
+  options.recent_answer = absl::ZeroDuration();
+  options.retry_interval = absl::Hours(1);
+  Start(2, options);
+  ASSERT_TRUE(members_.AwaitCalls("host2:1", 1));
+  {
+    const auto member = fleet_->Pick(0, Soon());
+    ASSERT_TRUE(member.ok()) << member.status();
+    members_.Set("host1:1", std::nullopt);
+    fleet_->ReportFailure(**member, absl::UnavailableError("connection lost"));
+    ASSERT_TRUE(members_.AwaitCalls("host1:1", 2));
+    fleet_->Suspect(**member);
+    EXPECT_TRUE(AwaitState(State::kUnreachable));
+  }
+  EXPECT_EQ(members_.cancelled(), 2);
+  fleet_.reset();
+  EXPECT_EQ(members_.cancelled(), 3);
 }
 
 // For ThreadSanitizer: everything at once.
