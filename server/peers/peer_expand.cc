@@ -41,11 +41,41 @@ void AppendNodes(const OwnedFrontier& owned, size_t first, size_t count,
   }
 }
 
+// The dtype of the ids of a frontier's nodes.
+DType NodeIds(const HopContext& hop, const Frontier& frontier) {
+  const Schema& schema = hop.scope.core.store->schema();
+  const Relation& relation = schema.relations[frontier.relation];
+  return schema.node_types[ListOwnerType(relation, hop.draw.direction)]
+      .id_dtype();
+}
+
+// The dtype of the ids of their neighbours.
+DType NeighborIds(const HopContext& hop, const Frontier& frontier) {
+  const Schema& schema = hop.scope.core.store->schema();
+  const Relation& relation = schema.relations[frontier.relation];
+  return schema.node_types[NeighborType(relation, hop.draw.direction)]
+      .id_dtype();
+}
+
 }  // namespace
 
-PeerExpand::PeerExpand(const HopContext& hop, int partition,
-                       std::vector<OwnedFrontier>& owned)
+WireSets MakeWireSets(const HopContext& hop) {
+  WireSets sets;
+  for (const Frontier& frontier : hop.frontiers) {
+    if (frontier.among == nullptr) continue;
+    const auto [set, is_new] = sets.try_emplace(frontier.among);
+    if (!is_new) continue;  // relations with the same neighbours share a set
+    std::vector<uint64_t> ids(frontier.among->begin(), frontier.among->end());
+    std::sort(ids.begin(), ids.end());
+    AppendIds(ids, NeighborIds(hop, frontier), set->second);
+  }
+  return sets;
+}
+
+PeerExpand::PeerExpand(const HopContext& hop, const WireSets& sets,
+                       int partition, std::vector<OwnedFrontier>& owned)
     : hop_(hop),
+      sets_(sets),
       partition_(partition),
       owned_(owned),
       call_(hop.scope, partition, Hedging::Kind::kExpand,
@@ -114,48 +144,28 @@ void PeerExpand::FillFrontiers(v1::ExpandRequest& request) {
   for (size_t f = frontier_; f < owned_.size(); ++f, node = 0) {
     const OwnedFrontier& owned = owned_[f];
     if (node == owned.ids.size()) continue;
-    const DType ids = NodeIds(f);
+    const DType ids = NodeIds(hop_, hop_.frontiers[f]);
     const size_t count =
         std::min(room / NodeBytes(owned, ids), owned.ids.size() - node);
-    const std::string among = AmongOf(f);
+    const std::string* among = AmongOf(f);
     // Some nodes must be sent, however large the set is.
-    const bool fits = pieces_.empty() || among.size() < room;
+    const bool fits =
+        pieces_.empty() || among == nullptr || among->size() < room;
     if (count == 0 || !fits) break;
     v1::ExpandRequest::Frontier& out = *request.add_frontiers();
     out.set_relation(static_cast<uint32_t>(hop_.frontiers[f].relation));
     out.set_fanout(hop_.frontiers[f].fanout);
     AppendNodes(owned, node, count, ids, out);
-    if (!among.empty()) out.set_among(among);
+    if (among != nullptr) out.set_among(*among);
     AppendExcluded(f, owned, node, count, out);
     pieces_.push_back({f, count});
     room -= std::min(room, out.ByteSizeLong());
   }
 }
 
-DType PeerExpand::NodeIds(size_t f) const {
-  const Schema& schema = hop_.scope.core.store->schema();
-  const Relation& relation = schema.relations[hop_.frontiers[f].relation];
-  return schema.node_types[ListOwnerType(relation, hop_.draw.direction)]
-      .id_dtype();
-}
-
-DType PeerExpand::NeighborIds(size_t f) const {
-  const Schema& schema = hop_.scope.core.store->schema();
-  const Relation& relation = schema.relations[hop_.frontiers[f].relation];
-  return schema.node_types[NeighborType(relation, hop_.draw.direction)]
-      .id_dtype();
-}
-
-// Returns the node set of a frontier with DrawRule::kAmong in its wire form;
-// empty for other frontiers.
-std::string PeerExpand::AmongOf(size_t f) const {
-  std::string bytes;
+const std::string* PeerExpand::AmongOf(size_t f) const {
   const NodeSet* among = hop_.frontiers[f].among;
-  if (among == nullptr) return bytes;
-  std::vector<uint64_t> ids(among->begin(), among->end());
-  std::sort(ids.begin(), ids.end());
-  AppendIds(ids, NeighborIds(f), bytes);
-  return bytes;
+  return among == nullptr ? nullptr : &sets_.at(among);
 }
 
 void PeerExpand::AppendExcluded(size_t f, const OwnedFrontier& owned,
@@ -176,8 +186,10 @@ void PeerExpand::AppendExcluded(size_t f, const OwnedFrontier& owned,
       if (excluded->timed) times.push_back(entry.time);
     }
   }
-  AppendIds(nodes, NodeIds(f), *out.mutable_excluded_nodes());
-  AppendIds(neighbors, NeighborIds(f), *out.mutable_excluded_neighbors());
+  const Frontier& frontier = hop_.frontiers[f];
+  AppendIds(nodes, NodeIds(hop_, frontier), *out.mutable_excluded_nodes());
+  AppendIds(neighbors, NeighborIds(hop_, frontier),
+            *out.mutable_excluded_neighbors());
   AppendRaw(std::span<const int64_t>(times), *out.mutable_excluded_times());
 }
 
@@ -203,12 +215,13 @@ absl::Status PeerExpand::TakeReply(const v1::ExpandReply& reply) {
   for (int i = 0; i < count; ++i) {
     const auto& [f, nodes] = pieces_[i];
     const v1::ExpandReply::Picks& in = reply.picks(i);
+    const Frontier& frontier = hop_.frontiers[f];
     // A refusal comes from this server's budget, so it must not name the owner.
     MILLRACE_RETURN_IF_ERROR(hop_.budget.AddPicks(
-        f, in.neighbors().size() / ItemBytes(NeighborIds(f))));
+        f, in.neighbors().size() / ItemBytes(NeighborIds(hop_, frontier))));
     const absl::StatusOr<size_t> answered =
-        AppendPicks(in, hop_.scope.core.store->schema(), hop_.draw,
-                    hop_.frontiers[f], owned_[f].picks);
+        AppendPicks(in, hop_.scope.core.store->schema(), hop_.draw, frontier,
+                    owned_[f].picks);
     if (!answered.ok()) return call_.Named(answered.status());
     if (*answered > nodes || (*answered < nodes && i + 1 < count)) {
       return call_.Named(absl::InternalError("the reply has gaps"));

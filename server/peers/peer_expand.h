@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,11 @@ struct OwnedFrontier {
   Picks picks;
 };
 
+// The node sets of a hop's frontiers (Frontier::among), and their wire form,
+// which all requests of the hop share.
+using WireSets = std::map<const NodeSet*, std::string>;
+WireSets MakeWireSets(const HopContext& hop);
+
 // Asks the owner of another partition about one hop. Usually that is one Expand
 // call; more are needed if the frontier or the answer is too large for one
 // message, or if a replica fails. Start() does not wait for the answer;
@@ -36,9 +42,9 @@ struct OwnedFrontier {
 // Not thread-safe.
 class PeerExpand {
  public:
-  // `owned[i]` belongs to hop.frontiers[i]. The arguments must outlive this
-  // object.
-  PeerExpand(const HopContext& hop, int partition,
+  // `sets` are those of the hop, and `owned[i]` belongs to hop.frontiers[i].
+  // The arguments must outlive this object.
+  PeerExpand(const HopContext& hop, const WireSets& sets, int partition,
              std::vector<OwnedFrontier>& owned);
 
   // Sends the first request. Waits for a server of the partition, at most
@@ -59,16 +65,15 @@ class PeerExpand {
   absl::Status CheckSize(size_t bytes) const;
   void FillDraw(v1::ExpandRequest& request) const;
   void FillFrontiers(v1::ExpandRequest& request);
-  // The dtypes of the ids of a frontier's nodes and of their neighbours.
-  DType NodeIds(size_t f) const;
-  DType NeighborIds(size_t f) const;
-  std::string AmongOf(size_t f) const;
+  // Returns the set of a frontier with DrawRule::kAmong; null for others.
+  const std::string* AmongOf(size_t f) const;
   void AppendExcluded(size_t f, const OwnedFrontier& owned, size_t first,
                       size_t count, v1::ExpandRequest_Frontier& out) const;
   absl::Status TakeReply(const v1::ExpandReply& reply);
   void SkipEmpty();
 
   const HopContext& hop_;
+  const WireSets& sets_;
   const int partition_;
   std::vector<OwnedFrontier>& owned_;
 

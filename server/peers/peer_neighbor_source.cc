@@ -163,11 +163,13 @@ absl::Status PeerNeighborSource::Expand(const DrawContext& context,
 absl::Status PeerNeighborSource::ExpandByOwner(const HopContext& hop,
                                                std::span<Picks> picks) {
   Groups groups = GroupNodes(hop);
+  WireSets sets;
+  if (!groups.elsewhere.empty()) sets = MakeWireSets(hop);
   std::vector<std::unique_ptr<PeerExpand>> calls;
   for (const int part : groups.elsewhere) {
     std::vector<OwnedFrontier>& owned = groups.owned[part];
     MILLRACE_RETURN_IF_ERROR(hop.budget.ExpectReply(AskedFrontiers(owned)));
-    calls.push_back(std::make_unique<PeerExpand>(hop, part, owned));
+    calls.push_back(std::make_unique<PeerExpand>(hop, sets, part, owned));
     const SteadyTime starting = SteadyNow();
     MILLRACE_RETURN_IF_ERROR(calls.back()->Start());
     peer_wait_ += SteadyNow() - starting;
