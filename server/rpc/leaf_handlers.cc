@@ -9,9 +9,9 @@
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"
-#include "common/graph/damaged_file.h"
 #include "common/sample/cancel_poller.h"
 #include "common/sample/seeds/edge_directory.h"
+#include "common/sample/seeds/resolve_seeds.h"
 #include "common/wire/ids.h"
 #include "common/wire/manifest_proto.h"
 #include "sampler.pb.h"
@@ -38,21 +38,9 @@ absl::Status AnswerResolve(const ServerCore& core,
   MILLRACE_ASSIGN_OR_RETURN(std::vector<uint64_t> ids,
                             ReadIds(request.original_ids(), DType::kUint64,
                                     begin, end, "original_ids"));
-  const Array& lookup = core.store->partition(part)->nodes[type].lookup;
-  const auto damaged = [&](const std::string& what) {
-    return DamagedFile(*core.store,
-                       LookupPath(part, schema.node_types[type].name), what);
-  };
   for (uint64_t& id : ids) {
-    const auto at = static_cast<int64_t>(id - begin);
-    if (at >= lookup.rows()) {
-      return damaged(StrCat("ends before ", at));
-    }
-    id = static_cast<uint64_t>(lookup.IntegerAt(at));
-    if (id >= book.node_count()) {
-      return damaged(StrCat("is damaged: index ", at, " is ", id,
-                            ", but there are ", book.node_count(), " nodes"));
-    }
+    MILLRACE_ASSIGN_OR_RETURN(id,
+                              ReadLookup(*core.store, type, part, id - begin));
   }
   AppendIds(ids, schema.node_types[type].id_dtype(), *reply.mutable_ids());
   return absl::OkStatus();

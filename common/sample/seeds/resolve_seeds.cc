@@ -9,6 +9,20 @@
 #include "common/graph/damaged_file.h"
 
 namespace millrace {
+
+absl::StatusOr<uint64_t> ReadLookup(const Store& store, TypeIndex type,
+                                    int part, uint64_t at) {
+  const auto id =
+      static_cast<uint64_t>(store.partition(part)->nodes[type].lookup.IntegerAt(
+          static_cast<int64_t>(at)));
+  const uint64_t count = store.book(type).node_count();
+  if (id < count) return id;
+  return DamagedFile(store,
+                     LookupPath(part, store.schema().node_types[type].name),
+                     StrCat("is damaged: index ", at, " is ", id,
+                            ", but there are ", count, " nodes"));
+}
+
 absl::StatusOr<std::vector<uint64_t>> ResolveIds(
     const Store& store, TypeIndex type, std::span<const int64_t> original_ids) {
   const PartitionBook& book = store.book(type);
@@ -24,19 +38,12 @@ absl::StatusOr<std::vector<uint64_t>> ResolveIds(
           " has ", book.node_count(), " nodes"));
     }
     const int part = static_cast<int>(original / width);
-    const Partition* partition = store.partition(part);
-    if (partition == nullptr) {
+    if (store.partition(part) == nullptr) {
       return absl::FailedPreconditionError(
           StrCat("partition ", part, " is not mapped in this process"));
     }
-    ids.push_back(static_cast<uint64_t>(partition->nodes[type].lookup.IntegerAt(
-        static_cast<int64_t>(original % width))));
-    if (ids.back() >= book.node_count()) {
-      return DamagedFile(
-          store, LookupPath(part, store.schema().node_types[type].name),
-          StrCat("is damaged: index ", original % width, " is ", ids.back(),
-                 ", but there are ", book.node_count(), " nodes"));
-    }
+    MILLRACE_ASSIGN_OR_RETURN(ids.emplace_back(),
+                              ReadLookup(store, type, part, original % width));
   }
   return ids;
 }

@@ -16,6 +16,12 @@
 
 namespace millrace {
 
+// Returns the id at position `at` of a lookup table. `part` must be mapped, and
+// its table have the position.
+// DATA_LOSS: the table is damaged; the message names its file.
+absl::StatusOr<uint64_t> ReadLookup(const Store& store, TypeIndex type,
+                                    int part, uint64_t at);
+
 // Looks original ids up in the lookup tables of mapped partitions.
 // INVALID_ARGUMENT: one is out of range; the message names its position.
 // FAILED_PRECONDITION: the partition that has it in its lookup table is not
