@@ -60,11 +60,7 @@ absl::StatusOr<ColumnSpec> WireColumn(const Schema& schema,
   }
   const auto cast = static_cast<DType>(request.feature_dtype());
   if (cast == DType::kNone || column != NodeColumn::kFeature) return spec;
-  if (!CanCast(spec.dtype, cast)) {
-    return absl::InvalidArgumentError(
-        StrCat("features of ", name, " are ", DTypeName(spec.dtype),
-               " and cannot be sent as ", DTypeName(cast)));
-  }
+  MILLRACE_RETURN_IF_ERROR(CheckCast(schema.node_types[type], cast));
   spec.dtype = cast;
   return spec;
 }

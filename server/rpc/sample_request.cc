@@ -27,17 +27,13 @@ absl::Status CheckLimits(const JobSpec& spec) {
   return absl::OkStatus();
 }
 
-absl::Status CheckCast(const Schema& schema, const Columns& columns) {
+absl::Status CheckCasts(const Schema& schema, const Columns& columns) {
   if (!columns.features || columns.feature_dtype == DType::kNone) {
     return absl::OkStatus();
   }
   for (const NodeType& type : schema.node_types) {
-    if (type.feature.present() &&
-        !CanCast(type.feature.dtype, columns.feature_dtype)) {
-      return absl::InvalidArgumentError(StrCat(
-          "features of ", type.name, " are ", DTypeName(type.feature.dtype),
-          " and cannot be sent as ", DTypeName(columns.feature_dtype)));
-    }
+    if (!type.feature.present()) continue;
+    MILLRACE_RETURN_IF_ERROR(CheckCast(type, columns.feature_dtype));
   }
   return absl::OkStatus();
 }
@@ -126,7 +122,7 @@ absl::StatusOr<SampleRequest> Resolve(const ServedStore& store,
   MILLRACE_ASSIGN_OR_RETURN(const JobSpec spec, JobFromProto(proto.job()));
   MILLRACE_ASSIGN_OR_RETURN(request.columns, ColumnsFromProto(proto.columns()));
   MILLRACE_RETURN_IF_ERROR(CheckLimits(spec));
-  MILLRACE_RETURN_IF_ERROR(CheckCast(manifest.schema, request.columns));
+  MILLRACE_RETURN_IF_ERROR(CheckCasts(manifest.schema, request.columns));
   MILLRACE_RETURN_IF_ERROR(CheckColumns(request.columns, manifest.schema));
   MILLRACE_ASSIGN_OR_RETURN(request.job, ResolveJob(spec, manifest));
   MILLRACE_RETURN_IF_ERROR(CheckCachedRows(proto, manifest.schema));

@@ -14,5 +14,16 @@ TEST(CastTest, NarrowsFloatsOnly) {
   EXPECT_FALSE(CanCast(DType::kFloat16, DType::kFloat32));
 }
 
+TEST(CastTest, FeaturesThatCannotBeCastAreNamed) {
+  NodeType items;
+  items.name = "item";
+  items.feature.dtype = DType::kFloat32;
+  EXPECT_EQ(CheckCast(items, DType::kFloat16), absl::OkStatus());
+  items.feature.dtype = DType::kInt64;
+  EXPECT_EQ(CheckCast(items, DType::kFloat16),
+            absl::InvalidArgumentError(
+                "features of item are int64 and cannot be sent as float16"));
+}
+
 }  // namespace
 }  // namespace millrace
