@@ -235,7 +235,7 @@ absl::StatusOr<Array> FleetBatchSource::Gather(TypeIndex type,
   const ColumnSpec spec = ColumnOf(manifest_.schema, type, column);
   if (!spec.present()) {
     return absl::FailedPreconditionError(
-        StrCat("node type ", nodes.name, " has no such column"));
+        StrCat("node type ", nodes.name, " has no ", ColumnName(column)));
   }
   for (size_t i = 0; i < ids.size(); ++i) {
     if (ids[i] < book.node_count()) continue;

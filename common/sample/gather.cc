@@ -33,17 +33,6 @@ const Array& StoredColumn(const Partition& partition, TypeIndex type,
   }
 }
 
-std::string_view ColumnName(NodeColumn column) {
-  switch (column) {
-    case NodeColumn::kLabel:
-      return "labels";
-    case NodeColumn::kTime:
-      return "times";
-    default:
-      return "features";
-  }
-}
-
 absl::Status NotMapped(int part) {
   return absl::FailedPreconditionError(
       StrCat("partition ", part, " is not mapped in this process"));
@@ -190,6 +179,24 @@ ColumnSpec ColumnOf(const Schema& schema, TypeIndex type, NodeColumn column) {
       return {DType::kUint32, {}};
   }
   return {};
+}
+
+std::string_view ColumnName(NodeColumn column) {
+  switch (column) {
+    case NodeColumn::kFeature:
+      return "features";
+    case NodeColumn::kLabel:
+      return "labels";
+    case NodeColumn::kOriginalId:
+      return "original ids";
+    case NodeColumn::kTime:
+      return "times";
+    case NodeColumn::kInDegree:
+      return "in-degrees";
+    case NodeColumn::kOutDegree:
+      return "out-degrees";
+  }
+  return "such column";
 }
 
 ColumnSpec WireFeature(const Schema& schema, TypeIndex type, DType cast) {

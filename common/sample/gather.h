@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -17,6 +18,9 @@ namespace millrace {
 
 // The dtype and row shape of `column`; absent if the graph does not have it.
 ColumnSpec ColumnOf(const Schema& schema, TypeIndex type, NodeColumn column);
+
+// "features", "labels", "original ids", ...
+std::string_view ColumnName(NodeColumn column);
 
 // The dtype and row shape of features on the wire, as stored or cast.
 ColumnSpec WireFeature(const Schema& schema, TypeIndex type, DType cast);

@@ -52,11 +52,10 @@ absl::StatusOr<ColumnSpec> WireColumn(const Schema& schema,
   const auto type = static_cast<TypeIndex>(request.node_type());
   const auto column = static_cast<NodeColumn>(request.column());
   ColumnSpec spec = ColumnOf(schema, type, column);
-  const std::string& name = schema.node_types[type].name;
   if (!spec.present()) {
     return absl::FailedPreconditionError(
-        StrCat("node type ", name, " has no such column (",
-               static_cast<int>(request.column()), ")"));
+        StrCat("node type ", schema.node_types[type].name, " has no ",
+               ColumnName(column)));
   }
   const auto cast = static_cast<DType>(request.feature_dtype());
   if (cast == DType::kNone || column != NodeColumn::kFeature) return spec;

@@ -439,7 +439,7 @@ TEST(RemoteBatchSourceTest, RowsOfWrongIdsAreRefused) {
   const absl::Status absent =
       (*source)->Gather(0, NodeColumn::kTime, last).status();
   EXPECT_EQ(absent,
-            absl::FailedPreconditionError("node type node has no such column"));
+            absl::FailedPreconditionError("node type node has no times"));
 }
 
 TEST(RemoteBatchSourceTest, ColumnsThatNothingHasAreRefusedWithoutACall) {

@@ -311,7 +311,7 @@ TEST_F(BadDrawsTest, TimesThatATypeLacksAreRefused) {
     return CallGather(*rich_->Stub(0), request).status;
   };
   EXPECT_TRUE(gather(1).ok());
-  ExpectRefused(gather(0), kLacks, "node type user has no such column");
+  ExpectRefused(gather(0), kLacks, "node type user has no times");
 }
 
 class BadSampleTest : public BadDrawsTest {
@@ -564,8 +564,7 @@ TEST_F(BadDrawsTest, GathersOfNoColumnNameTheirNumbers) {
                 "node type 1, column 77, dtype 0: no such column");
   ExpectRefused(gather(1, 0, 99), kInvalid,
                 "node type 1, column 0, dtype 99: no such column");
-  ExpectRefused(gather(0, 0, 0), kLacks,
-                "node type user has no such column (0)");
+  ExpectRefused(gather(0, 0, 0), kLacks, "node type user has no features");
 }
 
 TEST_F(BadSampleTest, RefusedSeedsNameTheirNumbers) {
