@@ -147,9 +147,14 @@ inline bool IsSeedType(const ResolvedJob& job, const Schema& schema,
           schema.relations[job.seed_relation].src == type);
 }
 
-// Whether labels of seeds are labels of nodes of this type.
+// Whether labels of seeds are labels of nodes of this type; `seed_type` is that
+// of ResolvedJob.
+inline bool LabelsSeeds(SeedKind seed_kind, TypeIndex seed_type,
+                        TypeIndex type) {
+  return seed_kind != SeedKind::kEdge && seed_type == type;
+}
 inline bool LabelsSeeds(const ResolvedJob& job, TypeIndex type) {
-  return job.spec.seed_kind != SeedKind::kEdge && job.seed_type == type;
+  return LabelsSeeds(job.spec.seed_kind, job.seed_type, type);
 }
 
 // Whether a step of a walk depends on the previous step.

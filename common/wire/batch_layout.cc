@@ -69,8 +69,8 @@ SentRows SelectRows(const Batch& batch, const Manifest& manifest,
       rows.feature[t] =
           cached == 0 ? rows.home[t] : SelectIds(block.id, begin + cached, end);
     }
-    if (WantsLabels(columns, batch.seed_kind != SeedKind::kEdge &&
-                                 static_cast<int>(t) == batch.seed_type) &&
+    if (WantsLabels(columns, LabelsSeeds(batch.seed_kind, batch.seed_type,
+                                         static_cast<TypeIndex>(t))) &&
         manifest.schema.node_types[t].label.present()) {
       const auto last =
           std::lower_bound(rows.home[t].begin(), rows.home[t].end(),
