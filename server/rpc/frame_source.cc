@@ -42,19 +42,16 @@ absl::StatusOr<std::optional<::grpc::ByteBuffer>> FrameSource::Next() {
   std::vector<::grpc::Slice> slices;
   size_t room = kFramePayloadBytes;
   while (room > 0 && position_ < layout_.total_bytes) {
-    size_t added = 0;
-    MILLRACE_RETURN_IF_ERROR(Add(room, slices, added));
+    MILLRACE_ASSIGN_OR_RETURN(const size_t added, Add(room, slices));
     room -= added;
     position_ += added;
-    // Only whole rows are added, unless one fills a frame: frames end at row
-    // boundaries.
     if (added == 0) break;
   }
   return MakeFrame(header, std::move(slices));
 }
 
-absl::Status FrameSource::Add(size_t room, std::vector<::grpc::Slice>& slices,
-                              size_t& added) {
+absl::StatusOr<size_t> FrameSource::Add(size_t room,
+                                        std::vector<::grpc::Slice>& slices) {
   while (current_ < layout_.arrays.size() &&
          position_ >= layout_.arrays[current_].offset +
                           layout_.arrays[current_].total_bytes()) {
@@ -64,28 +61,30 @@ absl::Status FrameSource::Add(size_t room, std::vector<::grpc::Slice>& slices,
                             ? layout_.arrays[current_].offset
                             : layout_.total_bytes;
   if (position_ < next) {
-    added = std::min<uint64_t>({room, next - position_, sizeof kZeros});
+    const size_t added =
+        std::min<uint64_t>({room, next - position_, sizeof kZeros});
     slices.emplace_back(kZeros, added, ::grpc::Slice::STATIC_SLICE);
-    return absl::OkStatus();
+    return added;
   }
   const ArrayInfo& info = layout_.arrays[current_];
   const StreamPart& part = parts_[current_];
   const uint64_t at = position_ - info.offset;
   if (part.data != nullptr) {
-    added = std::min<uint64_t>(room, info.total_bytes() - at);
+    const size_t added = std::min<uint64_t>(room, info.total_bytes() - at);
     slices.push_back(BorrowedSlice(part.data + at, added, part.owner));
-    return absl::OkStatus();
+    return added;
   }
   if (gathered_.taken == gathered_.bytes) {
-    if (!slices.empty() && room < RowBytes(info)) return absl::OkStatus();
+    // Only whole rows are added, unless one fills a frame.
+    if (!slices.empty() && room < RowBytes(info)) return 0;
     MILLRACE_RETURN_IF_ERROR(GatherSome(info, part, at, room));
   }
-  added = std::min(room, gathered_.bytes - gathered_.taken);
+  const size_t added = std::min(room, gathered_.bytes - gathered_.taken);
   slices.push_back(BorrowedSlice(gathered_.owner.get() + gathered_.taken, added,
                                  gathered_.owner));
   gathered_.taken += added;
   if (gathered_.taken == gathered_.bytes) gathered_ = {};
-  return absl::OkStatus();
+  return added;
 }
 
 absl::Status FrameSource::GatherSome(const ArrayInfo& info,

@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/graph/store.h"
 #include "common/sample/batch_source.h"
@@ -58,9 +59,9 @@ class FrameSource {
     size_t taken = 0;
   };
 
-  // Appends up to `room` bytes of the current array to `slices`.
-  absl::Status Add(size_t room, std::vector<::grpc::Slice>& slices,
-                   size_t& added);
+  // Appends up to `room` bytes of the current array to `slices`. Returns how
+  // many; 0 ends the frame, since frames end at row boundaries.
+  absl::StatusOr<size_t> Add(size_t room, std::vector<::grpc::Slice>& slices);
   absl::Status GatherSome(const ArrayInfo& info, const StreamPart& part,
                           uint64_t at, size_t room);
   absl::Status GatherInto(const ArrayInfo& info, const StreamPart& part,
