@@ -276,32 +276,34 @@ absl::Status SamplerServer::CheckPort(absl::Duration timeout) const {
 
 std::string SamplerServer::Metrics() const {
   const ServerCore& core = *state_->core;
-  ServerMetrics::Gauges gauges;
-  gauges.inflight_bytes = static_cast<double>(core.admission.in_use());
-  gauges.max_inflight_bytes = static_cast<double>(core.admission.limit());
-  gauges.running_calls = static_cast<double>(core.sample_calls.count() +
-                                             core.gather_calls.count());
+  ServerMetrics::Scraped scraped;
+  scraped.inflight_bytes = static_cast<double>(core.admission.in_use());
+  scraped.max_inflight_bytes = static_cast<double>(core.admission.limit());
+  scraped.running_calls = static_cast<double>(core.sample_calls.count() +
+                                              core.gather_calls.count());
   for (const ActiveCalls* calls :
        {&core.reading_calls, &core.reading_describe_calls, &core.sample_calls,
         &core.gather_calls, &core.leaf_calls, &core.describe_calls}) {
-    gauges.calls_ended_for_others +=
+    scraped.calls_ended_for_others +=
         static_cast<double>(calls->ended_for_others());
   }
-  gauges.peer_calls = static_cast<double>(core.peer_hedging.calls());
-  gauges.hedged_peer_calls = static_cast<double>(core.peer_hedging.hedges());
-  gauges.open_connections = state_->acceptor->open();
-  gauges.refused_connections = static_cast<double>(state_->acceptor->refused());
-  gauges.connections_ended_for_others =
+  scraped.peer_calls = static_cast<double>(core.peer_hedging.calls());
+  scraped.hedged_peer_calls = static_cast<double>(core.peer_hedging.hedges());
+  scraped.open_connections = state_->acceptor->open();
+  scraped.refused_connections =
+      static_cast<double>(state_->acceptor->refused());
+  scraped.connections_ended_for_others =
       static_cast<double>(state_->acceptor->ended_for_others());
-  gauges.damaged_partitions = static_cast<double>(core.damage.damaged().size());
+  scraped.damaged_partitions =
+      static_cast<double>(core.damage.damaged().size());
   if (state_->scrubber != nullptr) {
-    gauges.scrubbed_bytes = static_cast<double>(state_->scrubber->bytes());
+    scraped.scrubbed_bytes = static_cast<double>(state_->scrubber->bytes());
   }
   if (state_->tls != nullptr) {
-    gauges.certificate_expiry = absl::ToDoubleSeconds(
+    scraped.certificate_expiry = absl::ToDoubleSeconds(
         state_->tls->current()->not_after() - absl::UnixEpoch());
   }
-  return core.metrics.Print(gauges);
+  return core.metrics.Print(scraped);
 }
 
 }  // namespace millrace

@@ -36,43 +36,43 @@ prometheus::MetricFamily Counter(std::string name, std::string help,
 }
 
 std::vector<prometheus::MetricFamily> FamiliesOf(
-    const ServerMetrics::Gauges& gauges) {
+    const ServerMetrics::Scraped& scraped) {
   std::vector<prometheus::MetricFamily> all = {
       Gauge("millrace_inflight_bytes", "Bytes reserved by Sample calls.",
-            gauges.inflight_bytes),
+            scraped.inflight_bytes),
       Gauge("millrace_max_inflight_bytes", "Limit on millrace_inflight_bytes.",
-            gauges.max_inflight_bytes),
+            scraped.max_inflight_bytes),
       Gauge("millrace_running_calls", "Streaming calls that are running.",
-            gauges.running_calls),
+            scraped.running_calls),
       Counter("millrace_calls_ended_for_others_total",
               "Calls ended because other clients needed their place or memory.",
-              gauges.calls_ended_for_others),
+              scraped.calls_ended_for_others),
       Counter("millrace_peer_calls_total", "Calls to other servers.",
-              gauges.peer_calls),
+              scraped.peer_calls),
       Counter("millrace_hedged_peer_calls_total",
               "Calls to other servers that went to a second one too.",
-              gauges.hedged_peer_calls),
+              scraped.hedged_peer_calls),
       Gauge("millrace_open_connections", "Connections of clients and peers.",
-            gauges.open_connections),
+            scraped.open_connections),
       Counter("millrace_refused_connections_total",
               "Connections closed on arrival because too many were open or "
               "no file descriptor was left.",
-              gauges.refused_connections),
+              scraped.refused_connections),
       Counter("millrace_connections_ended_for_others_total",
               "Connections ended because other addresses needed their place.",
-              gauges.connections_ended_for_others),
+              scraped.connections_ended_for_others),
       Gauge("millrace_damaged_partitions",
             "Partitions no longer served because a file is damaged.",
-            gauges.damaged_partitions)};
-  if (gauges.scrubbed_bytes.has_value()) {
+            scraped.damaged_partitions)};
+  if (scraped.scrubbed_bytes.has_value()) {
     all.push_back(Counter("millrace_scrubbed_bytes_total",
                           "Bytes read and compared with checksums.",
-                          *gauges.scrubbed_bytes));
+                          *scraped.scrubbed_bytes));
   }
-  if (gauges.certificate_expiry.has_value()) {
+  if (scraped.certificate_expiry.has_value()) {
     all.push_back(Gauge("millrace_tls_certificate_expiry_timestamp_seconds",
                         "When the certificate in use expires (Unix time).",
-                        *gauges.certificate_expiry));
+                        *scraped.certificate_expiry));
   }
   return all;
 }
@@ -125,9 +125,9 @@ void ServerMetrics::ObserveSample(absl::Duration hops,
   state_->peer_wait.Observe(absl::ToDoubleSeconds(peer_wait));
 }
 
-std::string ServerMetrics::Print(const Gauges& gauges) const {
+std::string ServerMetrics::Print(const Scraped& scraped) const {
   std::vector<prometheus::MetricFamily> all = state_->registry.Collect();
-  for (prometheus::MetricFamily& family : FamiliesOf(gauges)) {
+  for (prometheus::MetricFamily& family : FamiliesOf(scraped)) {
     all.push_back(std::move(family));
   }
   return prometheus::TextSerializer().Serialize(all);

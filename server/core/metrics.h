@@ -17,7 +17,7 @@ namespace millrace {
 class ServerMetrics {
  public:
   // Values kept elsewhere and read at each scrape.
-  struct Gauges {
+  struct Scraped {
     double inflight_bytes = 0;
     double max_inflight_bytes = 0;
     double running_calls = 0;
@@ -47,7 +47,7 @@ class ServerMetrics {
   void ObserveSample(absl::Duration hops, absl::Duration peer_wait);
 
   // All metrics in Prometheus' text format.
-  std::string Print(const Gauges& gauges) const;
+  std::string Print(const Scraped& scraped) const;
 
  private:
   struct State;

@@ -22,14 +22,14 @@ TEST(ServerMetricsTest, HopAndPeerTimesAreSeparate) {
   EXPECT_THAT(text, HasSubstr("\nmillrace_peer_wait_seconds_count 2\n"));
 }
 
-TEST(ServerMetricsTest, ReportsTheGivenBytesAndGauges) {
+TEST(ServerMetricsTest, ReportsBytesAndScrapedValues) {
   ServerMetrics metrics;
   metrics.AddBytes(30);
   metrics.AddBytes(12);
-  ServerMetrics::Gauges gauges;
-  gauges.inflight_bytes = 7;
-  gauges.scrubbed_bytes = 9;
-  const std::string text = metrics.Print(gauges);
+  ServerMetrics::Scraped scraped;
+  scraped.inflight_bytes = 7;
+  scraped.scrubbed_bytes = 9;
+  const std::string text = metrics.Print(scraped);
   EXPECT_THAT(text, HasSubstr("\nmillrace_sent_bytes_total 42\n"));
   EXPECT_THAT(text, HasSubstr("_inflight_bytes 7\n"));
   EXPECT_THAT(text, HasSubstr("\nmillrace_scrubbed_bytes_total 9\n"));
@@ -42,19 +42,19 @@ TEST(ServerMetricsTest, EachMetricHasItsNameTypeAndValue) {
   metrics.CountCall("Sample", absl::DataLossError("x"));
   metrics.CountCall("Expand", absl::OkStatus());
   metrics.AddBytes(5);
-  const ServerMetrics::Gauges gauges = {.inflight_bytes = 1,
-                                        .max_inflight_bytes = 2,
-                                        .running_calls = 3,
-                                        .calls_ended_for_others = 4,
-                                        .peer_calls = 5,
-                                        .hedged_peer_calls = 6,
-                                        .open_connections = 7,
-                                        .refused_connections = 8,
-                                        .connections_ended_for_others = 9,
-                                        .damaged_partitions = 10,
-                                        .scrubbed_bytes = 11,
-                                        .certificate_expiry = 12};
-  const std::string text = "\n" + metrics.Print(gauges);
+  const ServerMetrics::Scraped scraped = {.inflight_bytes = 1,
+                                          .max_inflight_bytes = 2,
+                                          .running_calls = 3,
+                                          .calls_ended_for_others = 4,
+                                          .peer_calls = 5,
+                                          .hedged_peer_calls = 6,
+                                          .open_connections = 7,
+                                          .refused_connections = 8,
+                                          .connections_ended_for_others = 9,
+                                          .damaged_partitions = 10,
+                                          .scrubbed_bytes = 11,
+                                          .certificate_expiry = 12};
+  const std::string text = "\n" + metrics.Print(scraped);
   EXPECT_THAT(text, HasSubstr("\n# TYPE millrace_calls_total counter\n"));
   for (const char* line : {"{code=\"OK\",method=\"Sample\"} 2\n",
                            "{code=\"DATA_LOSS\",method=\"Sample\"} 1\n",
