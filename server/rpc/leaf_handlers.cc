@@ -83,7 +83,7 @@ absl::Status AnswerHasEdges(const ServerCore& core,
   return absl::OkStatus();
 }
 
-absl::Status AnswerDescribe(const ServerCore& core, v1::DescribeReply& reply) {
+void AnswerDescribe(const ServerCore& core, v1::DescribeReply& reply) {
   ManifestToProto(core.store->manifest(), reply);
   reply.set_version(MILLRACE_VERSION);
   reply.set_protocol_version(kProtocolVersion);
@@ -101,7 +101,6 @@ absl::Status AnswerDescribe(const ServerCore& core, v1::DescribeReply& reply) {
   reply.set_inflight_bytes(core.admission.in_use());
   reply.set_max_inflight_bytes(core.admission.limit());
   reply.set_uptime_seconds(absl::ToDoubleSeconds(SteadyNow() - core.started));
-  return absl::OkStatus();
 }
 
 }  // namespace millrace

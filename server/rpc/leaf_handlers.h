@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The shorter unary calls as functions; the longest is in expand_handler.h.
-// None of them waits for another server.
+// None of them waits for another server. Statuses are those of
+// docs/protocol.md.
 #pragma once
 
 #include <grpcpp/server_context.h>
@@ -19,10 +20,10 @@ class ResolveReply;
 class ResolveRequest;
 }  // namespace v1
 
-// Statuses are those of docs/protocol.md.
 absl::Status AnswerResolve(const ServerCore& core,
                            const v1::ResolveRequest& request,
                            v1::ResolveReply& reply);
+
 // `context` is used to notice that the client has gone away. `memory` is the
 // call's reservation, which grows before anything is allocated for the reply.
 // Also fails like GrowTo().
@@ -31,6 +32,7 @@ absl::Status AnswerHasEdges(const ServerCore& core,
                             const v1::HasEdgesRequest& request,
                             Admission::Reservation& memory,
                             v1::HasEdgesReply& reply);
-absl::Status AnswerDescribe(const ServerCore& core, v1::DescribeReply& reply);
+
+void AnswerDescribe(const ServerCore& core, v1::DescribeReply& reply);
 
 }  // namespace millrace
