@@ -100,15 +100,13 @@ absl::StatusOr<Batch> LocalBatchSource::MakeWithinMemory(
 
 void LocalBatchSource::Fetch(const ResolvedJob& job, BatchRequest request,
                              BatchCallback done) {
-  // std::function must be copyable, hence the shared callback.
-  auto shared_done = std::make_shared<BatchCallback>(std::move(done));
   const bool queued =
-      pool_.TrySubmit([this, &job, request = std::move(request), shared_done] {
-        (*shared_done)(closing_ ? absl::CancelledError("the source was closed")
-                                : MakeWithinMemory(job, request));
+      pool_.TrySubmit([this, &job, request = std::move(request), done] {
+        done(closing_ ? absl::CancelledError("the source was closed")
+                      : MakeWithinMemory(job, request));
       });
   if (!queued) {
-    (*shared_done)(absl::ResourceExhaustedError(
+    done(absl::ResourceExhaustedError(
         StrCat("more than ", kMaxQueuedFetches,
                " batches are waiting\nprefetch fewer batches")));
   }
