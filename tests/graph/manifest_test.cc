@@ -565,11 +565,11 @@ TEST(Manifest, LimitsNumbers) {
             "the counts of edge split 'pairs' are inconsistent");
   manifest = Manifest();
   manifest.schema.node_types = {{.name = "node", .count = 0}};
-  manifest.books = {PartitionBook(std::vector<uint64_t>(65537, 0))};
+  manifest.books = {PartitionBook(std::vector<uint64_t>(65536, 0))};
   EXPECT_EQ(ValidateManifest(manifest), absl::OkStatus());
-  manifest.books = {PartitionBook(std::vector<uint64_t>(65538, 0))};
+  manifest.books = {PartitionBook(std::vector<uint64_t>(65537, 0))};
   EXPECT_EQ(ValidateManifest(manifest).message(),
-            "65537 partitions; there may be 1 to 65535");
+            "65536 partitions; there may be 1 to 65535");
   manifest.books.clear();
   EXPECT_EQ(ValidateManifest(manifest).message(),
             "a node type has no partition book");

@@ -150,15 +150,15 @@ TEST(GatherTest, DegreesOfADamagedListAreDataLoss) {
       (stored.path() / ListPath(0, "node__to__node", Direction::kIn, "indptr"))
           .string();
   {
-    // The end of the last list.
+    // The begin of the last list, after its end.
     std::fstream out(file, std::ios::binary | std::ios::in | std::ios::out);
-    const int64_t end = 7;
-    out.seekp(-static_cast<int>(sizeof end), std::ios::end);
-    out.write(reinterpret_cast<const char*>(&end), sizeof end);
+    const int64_t begin = 13;
+    out.seekp(-2 * static_cast<int>(sizeof begin), std::ios::end);
+    out.write(reinterpret_cast<const char*>(&begin), sizeof begin);
   }
   const std::unique_ptr<Store> store = stored.Open();
-  EXPECT_EQ(Gather<uint32_t>(*store, 0, NodeColumn::kInDegree, {0, 4}).value(),
-            (std::vector<uint32_t>{1, 1}));
+  EXPECT_EQ(Gather<uint32_t>(*store, 0, NodeColumn::kInDegree, {0, 3}).value(),
+            (std::vector<uint32_t>{2, 2}));
   const absl::Status status =
       Gather<uint32_t>(*store, 0, NodeColumn::kInDegree, {0, 5}).status();
   EXPECT_TRUE(absl::IsDataLoss(status)) << status;

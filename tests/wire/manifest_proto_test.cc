@@ -87,12 +87,12 @@ TEST_F(ManifestProtoTest, ErrorsNameWhatDisagrees) {
   const std::vector<Case> cases = {
       {[](Proto& p) { p.set_parts(0); },
        "the store has 0 partitions and 2" + limits},
-      {[](Proto& p) { p.set_parts(1048577); },
-       "the store has 1048577 partitions and 2" + limits},
+      {[](Proto& p) { p.set_parts(65536); },
+       "the store has 65536 partitions and 2" + limits},
       {[](Proto& p) { p.clear_node_types(); },
        "the store has 3 partitions and 0" + limits},
-      {[](Proto& p) { p.set_parts(1048576); },
-       "offsets of node type author do not divide its 5 nodes into 1048576 "
+      {[](Proto& p) { p.set_parts(65535); },
+       "offsets of node type author do not divide its 5 nodes into 65535 "
        "partitions"},
       {[](Proto& p) { p.set_parts(2); },
        "offsets of node type author do not divide its 5 nodes into 2 "
