@@ -152,7 +152,7 @@ class MemoryTest(unittest.TestCase):
                   self.folder / "seeds.npy")
         errors = self.refused("millrace", *digest, "--replace", "--fanouts",
                               1 << 20)
-        self.assertRegex(errors, "hop 1 of a batch with 20[0-9]{8} neighbours "
+        self.assertRegex(errors, "hop 0 of a batch with 20[0-9]{8} neighbours "
                                  "of 2000 nodes needs 2[0-9.]+ GB")
         self.assertIn("use a smaller batch size or fanouts", errors)
         errors = self.refused("millrace", *digest, "--method", "walk",
