@@ -194,8 +194,14 @@ def train_with(faults, servers, *arguments):
     faults.start()
     try:
         result = train(*arguments)
-    finally:
+    except SystemExit as failed:
         faults.stop()
+        words = [f"{failed}", f"the faults ended with {faults.error!r}"]
+        for server in servers:
+            words += [f"partition {server.part}, last words:",
+                      *server.last_words()]
+        sys.exit("\n".join(words))
+    faults.stop()
     if faults.error:
         raise faults.error
     for server in servers:
