@@ -123,14 +123,17 @@ class FakeCall final : public DescribeCall {
       : address_(std::move(address)), members_(members), pool_(pool) {}
 
   void Start(const Options& options, Done done) override {
+    // A call that Cancel() ends meanwhile may be gone before this returns.
+    const std::shared_ptr<State> state = state_;
+    ThreadPool& pool = pool_;
     FakeMembers::Answer answer = members_.For(address_, options.reconnect);
     {
-      MutexLock lock(&state_->mutex);
-      state_->done = std::move(done);
-      if (!answer.has_value() && !state_->cancelled) return;
+      MutexLock lock(&state->mutex);
+      state->done = std::move(done);
+      if (!answer.has_value() && !state->cancelled) return;
     }
     if (!answer.has_value()) answer = absl::CancelledError("before the start");
-    End(*std::move(answer));
+    End(state, *std::move(answer), pool);
   }
 
   void Cancel() override {
@@ -143,7 +146,7 @@ class FakeCall final : public DescribeCall {
     if (members_.end_within_cancel()) {
       Finish(*state_, cancelled);
     } else {
-      End(cancelled);
+      End(state_, cancelled, pool_);
     }
   }
 
@@ -155,10 +158,10 @@ class FakeCall final : public DescribeCall {
     bool cancelled ABSL_GUARDED_BY(mutex) = false;
   };
 
-  void End(absl::StatusOr<v1::DescribeReply> answer) {
-    EXPECT_TRUE(pool_.TrySubmit([state = state_, answer = std::move(answer)] {
-      Finish(*state, answer);
-    }));
+  static void End(const std::shared_ptr<State>& state,
+                  absl::StatusOr<v1::DescribeReply> answer, ThreadPool& pool) {
+    EXPECT_TRUE(pool.TrySubmit(
+        [state, answer = std::move(answer)] { Finish(*state, answer); }));
   }
 
   static void Finish(State& state,
@@ -278,12 +281,13 @@ TEST_F(FleetStatesTest, ConnectsToLostMembersOnceASecond) {
   const SteadyTime start = SteadyNow();
   Start(1, options);
   ASSERT_TRUE(members_.AwaitCalls("host1:1", 1));
-  EXPECT_EQ(members_.reconnects(), 1);
+  EXPECT_GE(members_.reconnects(), 1);
   while (members_.reconnects() < 2 && SteadyNow() < start + absl::Seconds(20)) {
     ASSERT_TRUE(members_.AwaitCalls("host1:1", members_.calls("host1:1") + 1));
   }
-  EXPECT_GE(SteadyNow() - start, absl::Seconds(1));
-  EXPECT_EQ(members_.reconnects(), 2);
+  const int reconnects = members_.reconnects();
+  EXPECT_GE(reconnects, 2);
+  EXPECT_GE(SteadyNow() - start, absl::Seconds(reconnects - 1));
 }
 
 TEST(FleetMemberTest, StatesHaveNames) {
@@ -365,18 +369,19 @@ TEST_F(FleetStatesTest, MembersThatFailWhileTheyAreAskedAreAskedAgain) {
   Start(1, options);
   const auto member = fleet_->Pick(0, Soon());
   ASSERT_TRUE(member.ok()) << member.status();
-  // While both threads are busy, no answer reaches the fleet.
-  Notification busy_ends;
+  // While both threads are busy, no answer reaches the fleet. One of them may
+  // still be when this test ends.
+  const auto busy_ends = std::make_shared<Notification>();
   for (int thread = 0; thread < 2; ++thread) {
     ASSERT_TRUE(
-        pool_.TrySubmit([&busy_ends] { busy_ends.WaitForNotification(); }));
+        pool_.TrySubmit([busy_ends] { busy_ends->WaitForNotification(); }));
   }
   const absl::Status lost = absl::UnavailableError("connection lost");
   fleet_->ReportFailure(**member, lost);
   EXPECT_TRUE(members_.AwaitCalls("host1:1", 2));
   members_.Set("host1:1", lost);
   fleet_->ReportFailure(**member, lost);
-  busy_ends.Notify();
+  busy_ends->Notify();
   EXPECT_TRUE(members_.AwaitCalls("host1:1", 3));
   EXPECT_TRUE(AwaitState(State::kUnreachable));
 }
