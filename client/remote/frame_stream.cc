@@ -30,7 +30,7 @@ class FrameStream final
       public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
   explicit FrameStream(FrameStreamOptions options)
-      : options_(std::move(options)), stub_(options_.member->NextChannel()) {}
+      : options_(std::move(options)), stub_(options_.member->channels.Next()) {}
 
   // The call keeps `self` alive until OnDone.
   void Start(std::shared_ptr<FrameStream> self) {

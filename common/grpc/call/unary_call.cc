@@ -28,7 +28,7 @@ class UnaryCall final : public Call {
  public:
   explicit UnaryCall(UnaryCallOptions options)
       : options_(std::move(options)),
-        stub_(options_.member->NextChannel()),
+        stub_(options_.member->channels.Next()),
         charge_(kNominalBytes +
                 static_cast<int64_t>(options_.request.Length())) {}
 

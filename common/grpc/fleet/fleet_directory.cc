@@ -28,7 +28,7 @@ std::shared_ptr<FleetEntry> FleetDirectory::MakeEntry(
   auto entry = std::make_shared<FleetEntry>();
   entry->member = keeper_.Make();
   entry->member->address = address;
-  entry->member->channels = transport_.Connect(address);
+  transport_.Connect(*entry->member);
   entry->info.address = address;
   return entry;
 }

@@ -1,35 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <grpcpp/channel.h>
-
 #include <atomic>
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "common/grpc/fleet/channel_set.h"
 
 namespace millrace {
 
-// One server of the fleet. `turn` and `outstanding_bytes` are counters; the
-// rest never changes. The latter is maintained by callers that want their load
-// balanced (see Fleet::Pick).
+// One server of the fleet. Its address never changes.
 struct FleetMember {
-  // Returns the connections in turn. They are shared with calls in flight. One
-  // thread at a time receives on a connection and one sends, so streams are
-  // spread over several.
-  const std::shared_ptr<::grpc::Channel>& NextChannel() {
-    return channels[turn++ % channels.size()];
-  }
-
   std::string address;  // "host:port" or "[v6]:port"
-  std::vector<std::shared_ptr<::grpc::Channel>> channels;  // at least one
-  std::atomic<uint32_t> turn{0};
+  ChannelSet channels;  // at least one; shared with calls in flight
+  // Maintained by callers that want their load balanced (see Fleet::Pick).
   std::atomic<int64_t> outstanding_bytes{0};
 };
 

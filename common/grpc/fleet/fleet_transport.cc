@@ -21,16 +21,12 @@ class GrpcDescribeCall final : public DescribeCall {
                    std::shared_ptr<FleetMember> member)
       : connector_(connector),
         member_(std::move(member)),
-        stub_(v1::Sampler::NewStub(member_->NextChannel())) {}
+        stub_(v1::Sampler::NewStub(member_->channels.Next())) {}
 
   void Start(const Options& options, Done done) override {
     request_.set_look_for_splits(options.look_for_splits);
     context_.set_deadline(ToGrpcTime(options.deadline));
-    if (options.reconnect) {
-      for (const auto& channel : member_->channels) {
-        ::grpc::experimental::ChannelResetConnectionBackoff(channel.get());
-      }
-    }
+    if (options.reconnect) member_->channels.Restore(SteadyNow());
     look_context_.set_deadline(ToGrpcTime(options.deadline));
     stub_->async()->Describe(
         &context_, &request_, &reply_,
@@ -73,13 +69,10 @@ class GrpcTransport final : public FleetTransport {
         max_receive_bytes_(options.max_receive_bytes),
         connector_(options.tls, options.list) {}
 
-  std::vector<std::shared_ptr<::grpc::Channel>> Connect(
-      const std::string& address) const override {
-    std::vector<std::shared_ptr<::grpc::Channel>> channels;
-    for (int i = 0; i < connections_; ++i) {
-      channels.push_back(connector_.Connect(address, max_receive_bytes_));
-    }
-    return channels;
+  void Connect(FleetMember& member) const override {
+    member.channels.Open(connections_, [this, address = member.address] {
+      return connector_.Connect(address, max_receive_bytes_);
+    });
   }
 
   std::unique_ptr<DescribeCall> NewDescribeCall(

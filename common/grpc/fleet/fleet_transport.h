@@ -2,12 +2,8 @@
 // How a Fleet reaches its members: over gRPC, or through a fake in a test.
 #pragma once
 
-#include <grpcpp/channel.h>
-
 #include <functional>
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "common/base/steady_time.h"
@@ -29,8 +25,7 @@ class DescribeCall {
     // Whether the server should look in its store for splits that it does not
     // know yet.
     bool look_for_splits = false;
-    // Whether to connect to the member at once, rather than when gRPC tries
-    // again.
+    // Whether to restore the connections to the member.
     bool reconnect = false;
   };
   // `reply` is valid during the call of this function, which may end the
@@ -50,9 +45,9 @@ class DescribeCall {
 class FleetTransport {
  public:
   virtual ~FleetTransport() = default;
-  // Makes the connections to the member at `address`, without waiting for them.
-  virtual std::vector<std::shared_ptr<::grpc::Channel>> Connect(
-      const std::string& address) const = 0;
+  // Opens the connections to a member, without waiting for them. The transport
+  // must outlive it.
+  virtual void Connect(FleetMember& member) const = 0;
   virtual std::unique_ptr<DescribeCall> NewDescribeCall(
       std::shared_ptr<FleetMember> member) const = 0;
 };

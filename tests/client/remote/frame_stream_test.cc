@@ -94,8 +94,10 @@ class FrameStreamTest : public ::testing::Test {
           return script(out);
         });
     member_->address = server_->address();
-    member_->channels = {grpc::CreateChannel(
-        server_->address(), grpc::InsecureChannelCredentials())};
+    member_->channels.Open(1, [this] {
+      return grpc::CreateChannel(server_->address(),
+                                 grpc::InsecureChannelCredentials());
+    });
     call_ = StartFrameStream({.method = "/millrace.v1.Sampler/Sample",
                               .request = SerializeMessage(v1::SampleRequest()),
                               .member = member_,

@@ -48,8 +48,9 @@ class WaitingObserver final : public CallObserver {
 std::shared_ptr<FleetMember> MemberAt(const std::string& address) {
   auto member = std::make_shared<FleetMember>();
   member->address = address;
-  member->channels = {
-      ::grpc::CreateChannel(address, ::grpc::InsecureChannelCredentials())};
+  member->channels.Open(1, [address] {
+    return ::grpc::CreateChannel(address, ::grpc::InsecureChannelCredentials());
+  });
   return member;
 }
 

@@ -185,10 +185,7 @@ class FakeTransport final : public FleetTransport {
  public:
   FakeTransport(FakeMembers& members, ThreadPool& pool)
       : members_(members), pool_(pool) {}
-  std::vector<std::shared_ptr<::grpc::Channel>> Connect(
-      const std::string& /*address*/) const override {
-    return {};
-  }
+  void Connect(FleetMember& /*member*/) const override {}
   std::unique_ptr<DescribeCall> NewDescribeCall(
       std::shared_ptr<FleetMember> member) const override {
     return std::make_unique<FakeCall>(member->address, members_, pool_);

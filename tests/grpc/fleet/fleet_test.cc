@@ -396,7 +396,7 @@ TEST_F(TwoReplicasTest, MemberTooBusyToDescribeItselfIsNotLost) {
 // Removing a line from the file must not end any call.
 TEST_F(TwoReplicasTest, RemovedMembersLiveUntilReleased) {
   auto member = scripted();
-  const std::weak_ptr<grpc::Channel> channel = member->channels[0];
+  const std::weak_ptr<grpc::Channel> channel = member->channels.Next();
   WriteList({real_.server(0).address()});
   EXPECT_TRUE(Eventually([&] { return fleet_->Members().size() == 1; }));
   EXPECT_EQ(*fleet_->Pick(0, InTwentySeconds()), real());
@@ -491,7 +491,7 @@ TEST(FleetTest, WaitsForMembersAndEndsTheirChannelsItself) {
   ASSERT_TRUE(fleet.ok());
   auto member = (*fleet)->Pick(0, InTwentySeconds());
   ASSERT_TRUE(member.ok()) << member.status();
-  const std::weak_ptr<::grpc::Channel> channel = (*member)->channels[0];
+  const std::weak_ptr<::grpc::Channel> channel = (*member)->channels.Next();
   Notification ended;
   std::thread end([&] {
     fleet->reset();

@@ -14,9 +14,11 @@ namespace millrace {
 namespace {
 
 std::weak_ptr<::grpc::Channel> AddChannel(FleetMember& member) {
-  member.channels.push_back(::grpc::CreateChannel(
-      "127.0.0.1:1", ::grpc::InsecureChannelCredentials()));
-  return member.channels.back();
+  member.channels.Open(1, [] {
+    return ::grpc::CreateChannel("127.0.0.1:1",
+                                 ::grpc::InsecureChannelCredentials());
+  });
+  return member.channels.Next();
 }
 
 // The last holder may be a callback of gRPC, on whose thread no channel may be
