@@ -12,20 +12,12 @@
 #include "absl/status/status.h"
 #include "common/graph/schema.h"
 #include "common/sample/cancel_poller.h"
+#include "common/sample/draw_rule.h"
 #include "common/sample/excluded_edges.h"
 
 namespace millrace {
 
 using NodeSet = absl::flat_hash_set<uint64_t>;  // ids
-
-// The rule by which a list is drawn from; docs/determinism.md, section 3.
-enum class DrawRule : uint8_t {
-  kUniform = 0,
-  kWeighted = 1,
-  kLabor = 2,
-  kLast = 3,   // no draw: the last slots
-  kAmong = 4,  // no draw: the slots whose neighbour is one of Frontier::among
-};
 
 // Identifies the random numbers of a hop, and says how lists are drawn from.
 struct DrawContext {
@@ -35,7 +27,7 @@ struct DrawContext {
   int hop = 0;
   Direction direction = Direction::kIn;
   DrawRule rule = DrawRule::kUniform;
-  bool replace = false;       // kUniform, kWeighted
+  bool replace = false;       // false unless DrawRuleInfo::takes_replace
   bool walk = false;          // random numbers of walks, not of neighbours
   bool edge_ids = false;      // fill Picks::edge_ids
   bool feature_rows = false;  // fill Picks::feature_rows

@@ -12,6 +12,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/sample/batch.h"
+#include "common/sample/draw_rule.h"
 #include "common/sample/job_rules.h"
 #include "common/sample/job_walks.h"
 
@@ -127,11 +128,12 @@ absl::Status MissingInStore(std::string_view field, std::string_view value,
 }
 
 absl::Status CheckWeights(const Schema& schema, const ResolvedJob& job) {
-  if (!job.spec.weighted) return absl::OkStatus();
+  const DrawRuleInfo& rule = InfoOf(RuleOf(job.spec));
+  if (!rule.reads_weight_sums) return absl::OkStatus();
   for (const RelationIndex r : ReadRelations(schema, job)) {
     if (schema.relations[r].has_weight) continue;
     return MissingInStore(
-        "weighted", "",
+        rule.choice.field, rule.choice.value,
         StrCat("the edges of ", schema.RelationName(r), " have no weights"));
   }
   return absl::OkStatus();
@@ -151,11 +153,12 @@ absl::Status CheckTimes(const Schema& schema, const ResolvedJob& job) {
       "none of the edges and nodes that are sampled have times");
 }
 
-absl::Status CheckLabor(const Manifest& manifest, const JobSpec& spec) {
-  if (spec.method != SampleMethod::kLabor || manifest.draws_by_neighbor()) {
+absl::Status CheckNeighborIds(const Manifest& manifest, const JobSpec& spec) {
+  const DrawRuleInfo& rule = InfoOf(RuleOf(spec));
+  if (!rule.reads_original_ids || manifest.draws_by_neighbor()) {
     return absl::OkStatus();
   }
-  return MissingInStore("method", "labor",
+  return MissingInStore(rule.choice.field, rule.choice.value,
                         "the store has no original ids of neighbours");
 }
 
@@ -309,7 +312,7 @@ absl::StatusOr<ResolvedJob> ResolveJob(const JobSpec& spec,
   MILLRACE_RETURN_IF_ERROR(CheckDirection(schema, job));
   MILLRACE_RETURN_IF_ERROR(CheckWeights(schema, job));
   MILLRACE_RETURN_IF_ERROR(CheckTimes(schema, job));
-  MILLRACE_RETURN_IF_ERROR(CheckLabor(manifest, job.spec));
+  MILLRACE_RETURN_IF_ERROR(CheckNeighborIds(manifest, job.spec));
   MILLRACE_RETURN_IF_ERROR(CheckTrainGraph(manifest, job));
   if (spec.temporal != TemporalStrategy::kNone) job.spec.disjoint = true;
   return job;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/rpc/expand_handler.h"
 
+#include <iterator>
 #include <span>
 
 #include "common/base/status_macros.h"
 #include "common/sample/batch.h"
 #include "common/sample/cancel_poller.h"
 #include "common/sample/draw/draw.h"
+#include "common/sample/draw_rule.h"
 #include "common/sample/list_lengths.h"
 #include "common/wire/ids.h"
 #include "sampler.pb.h"
@@ -39,6 +41,7 @@ class Expansion {
     draw_.batch = request.batch();
     draw_.hop = static_cast<int>(request.hop());
     draw_.direction = static_cast<Direction>(request.direction());
+    static_assert(std::size(kDrawRules) == v1::ExpandRequest::Rule_ARRAYSIZE);
     draw_.rule = static_cast<DrawRule>(request.rule());
     draw_.replace = request.replace();
     draw_.walk = request.walk();

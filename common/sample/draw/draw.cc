@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "common/sample/draw/list_view.h"
 #include "common/sample/draw/pick_slots.h"
 #include "common/sample/draw/slot_picker.h"
+#include "common/sample/draw_rule.h"
 #include "common/sample/list_range.h"
 
 namespace millrace {
@@ -158,16 +160,19 @@ absl::Status DrawFrom(const ListView& view, const Frontier& frontier,
 // Checks that the lists have the columns that the rule reads. ResolveJob()
 // checks this first, but not every request has passed it.
 absl::Status CheckColumns(const ListView& view) {
-  const bool weighted = view.context.rule == DrawRule::kWeighted;
-  const bool labor = view.context.rule == DrawRule::kLabor;
-  if ((!weighted || view.lists.weight_sum.present()) &&
-      (!labor || view.store.manifest().draws_by_neighbor())) {
-    return absl::OkStatus();
+  const DrawRuleInfo& rule = InfoOf(view.context.rule);
+  const auto refused = [&](std::string_view why) {
+    return absl::FailedPreconditionError(
+        StrCat("the lists of ",
+               view.store.schema().RelationName(view.relation_index), why));
+  };
+  if (rule.reads_weight_sums && !view.lists.weight_sum.present()) {
+    return refused(" have no weights");
   }
-  return absl::FailedPreconditionError(StrCat(
-      "the lists of ", view.store.schema().RelationName(view.relation_index),
-      weighted ? " have no weights"
-               : " do not hold the original ids of neighbours"));
+  if (rule.reads_original_ids && !view.store.manifest().draws_by_neighbor()) {
+    return refused(" do not hold the original ids of neighbours");
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace

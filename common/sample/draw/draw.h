@@ -8,19 +8,10 @@
 #include "absl/status/status.h"
 #include "common/graph/store.h"
 #include "common/random/philox.h"
+#include "common/sample/draw_rule.h"
 #include "common/sample/neighbor_source.h"
 
 namespace millrace {
-
-enum class Purpose : uint32_t {
-  kShuffle = 0,
-  kNeighbor = 1,
-  kWalk = 2,
-  kNegative = 3,
-  kInterleave = 4,
-  kLabor = 5,
-  kStop = 6,
-};
 
 // What the key of one domain of random numbers is made of; see section 2,
 // "Key".

@@ -12,16 +12,10 @@
 #include "common/sample/draw/ppr.h"
 #include "common/sample/draw/topology_builder.h"
 #include "common/sample/draw/walks.h"
+#include "common/sample/draw_rule.h"
 
 namespace millrace {
 namespace {
-
-DrawRule RuleOf(const JobSpec& spec) {
-  if (spec.temporal == TemporalStrategy::kLast) return DrawRule::kLast;
-  if (spec.weighted) return DrawRule::kWeighted;
-  return spec.method == SampleMethod::kLabor ? DrawRule::kLabor
-                                             : DrawRule::kUniform;
-}
 
 // With replacement, a node has as many picks as the fanout, however few its
 // neighbours. Refuses more picks than a batch can hold before they are drawn.

@@ -13,6 +13,7 @@
 #include "common/sample/draw/list_view.h"
 #include "common/sample/draw/pick_slots.h"
 #include "common/sample/draw/word_stream.h"
+#include "common/sample/draw_rule.h"
 
 namespace millrace {
 
@@ -25,6 +26,7 @@ class SlotPicker {
   SlotPicker(const ListView& view, const Frontier& frontier)
       : view_(view),
         frontier_(frontier),
+        rule_(InfoOf(view.context.rule)),
         domain_(MakeDomain(view.context, frontier.relation)),
         key_(domain_.Key()),
         indices_(view.lists.indices.As<Id>()),
@@ -37,14 +39,13 @@ class SlotPicker {
         poller_(frontier.poller != nullptr ? *frontier.poller
                                            : never_cancelled_) {}
 
-  // Loads the first cache lines of a list that LABOR will soon read as a whole;
-  // the CPU loads the others by itself. Other rules read too little to benefit.
+  // Loads the first cache lines of a list that the rule will soon read as a
+  // whole; the CPU loads the others by itself.
   void Prefetch(ListRange list) const {
-    if (view_.context.rule != DrawRule::kLabor) return;
-    constexpr int64_t kLine = 64 / sizeof(Id);
-    for (int64_t i = 0; i < std::min(list.degree, 8 * kLine); i += kLine) {
-      __builtin_prefetch(originals_.data() + list.begin + i);
-    }
+    if (!rule_.prefetches) return;
+    if (rule_.reads_neighbors) PrefetchColumn(indices_, list);
+    if (rule_.reads_weight_sums) PrefetchColumn(sums_, list);
+    if (rule_.reads_original_ids) PrefetchColumn(originals_, list);
   }
 
   // Appends the positions that the i-th node of the frontier picks from `list`,
@@ -73,14 +74,21 @@ class SlotPicker {
 
   static DrawDomain MakeDomain(const DrawContext& context,
                                RelationIndex relation) {
-    Purpose purpose = context.walk ? Purpose::kWalk : Purpose::kNeighbor;
-    if (context.rule == DrawRule::kLabor) purpose = Purpose::kLabor;
+    const Purpose hop = context.walk ? Purpose::kWalk : Purpose::kNeighbor;
     return {.job_seed = context.job_seed,
             .epoch = context.epoch,
             .batch = context.batch,
-            .purpose = purpose,
+            .purpose = InfoOf(context.rule).own_purpose.value_or(hop),
             .hop = context.hop,
             .relation = relation};
+  }
+
+  template <typename T>
+  static void PrefetchColumn(std::span<const T> column, ListRange list) {
+    constexpr int64_t kLine = 64 / sizeof(T);
+    for (int64_t i = 0; i < std::min(list.degree, 8 * kLine); i += kLine) {
+      __builtin_prefetch(column.data() + list.begin + i);
+    }
   }
 
   WordStream MakeStream(size_t i) const {
@@ -158,17 +166,9 @@ class SlotPicker {
   }
 
   void CopyKept(ListRange list) {
-    switch (view_.context.rule) {
-      case DrawRule::kUniform:
-      case DrawRule::kLast:
-        return;  // these rules read no columns
-      case DrawRule::kWeighted:
-        return CopyKeptSums(list.begin);
-      case DrawRule::kLabor:
-        return CopyKept(originals_, kept_originals_);
-      case DrawRule::kAmong:
-        return CopyKept(indices_, kept_indices_);
-    }
+    if (rule_.reads_neighbors) CopyKept(indices_, kept_indices_);
+    if (rule_.reads_weight_sums) CopyKeptSums(list.begin);
+    if (rule_.reads_original_ids) CopyKept(originals_, kept_originals_);
   }
 
   void CopyKept(std::span<const Id> column, std::vector<Id>& kept) const {
@@ -187,6 +187,7 @@ class SlotPicker {
 
   const ListView& view_;
   const Frontier& frontier_;
+  const DrawRuleInfo& rule_;
   const DrawDomain domain_;
   const PhiloxKey key_;
   const std::span<const Id> indices_;

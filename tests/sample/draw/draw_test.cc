@@ -12,7 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "common/sample/draw_rule.h"
 #include "tests/support/sampled.h"
+#include "tests/support/store_builder.h"
 #include "tests/support/test_store.h"
 
 namespace millrace {
@@ -73,6 +75,30 @@ TEST(DrawNeighborsTest, NonexistentNeighborsAreDataLoss) {
     EXPECT_TRUE(absl::IsDataLoss(status)) << status;
     EXPECT_THAT(std::string(status.message()),
                 ::testing::HasSubstr("indices.npy"));
+  }
+}
+
+TEST(DrawNeighborsTest, ListsWithoutTheColumnsOfARuleAreRefused) {
+  const auto directory = testing::TestDirectory("no_columns");
+  const TestGraph graph = testing::Cycle(6);
+  ASSERT_TRUE(testing::BuildStore(graph, 1, testing::SpreadAssignment(graph, 1),
+                                  directory / "store",
+                                  /*neighbor_original_ids=*/false)
+                  .ok());
+  const auto store = Store::Open(directory / "store").value();
+  constexpr uint64_t kNode = 0;
+  const NodeSet among;
+  const Frontier frontier{.relation = 0,
+                          .fanout = -1,
+                          .ids = std::span(&kNode, 1),
+                          .among = &among};
+  for (const DrawRuleInfo& rule : kDrawRules) {
+    Picks picks;
+    const absl::Status status =
+        DrawNeighbors(*store, 0, {.rule = rule.rule}, frontier, picks);
+    EXPECT_EQ(absl::IsFailedPrecondition(status),
+              rule.reads_weight_sums || rule.reads_original_ids)
+        << rule.name << ": " << status;
   }
 }
 
