@@ -12,6 +12,7 @@
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/sample/draw_rule.h"
 #include "common/sample/job_options.h"
 
 namespace millrace {
@@ -27,6 +28,15 @@ struct Choice {
   std::string_view value = {};
 };
 
+absl::Status Refuse(Problem problem, const Choice& choice,
+                    const Choice& other) {
+  return InvalidField({.problem = problem,
+                       .field = std::string(choice.field),
+                       .value = std::string(choice.value),
+                       .other_field = std::string(other.field),
+                       .other_value = std::string(other.value)});
+}
+
 // A rule that a choice conflicts with another or requires it.
 struct Rule {
   Problem problem;
@@ -38,8 +48,6 @@ struct Rule {
 bool IsTemporal(const JobSpec& s) {
   return s.temporal != TemporalStrategy::kNone;
 }
-bool IsLast(const JobSpec& s) { return s.temporal == TemporalStrategy::kLast; }
-bool IsLabor(const JobSpec& s) { return s.method == SampleMethod::kLabor; }
 bool IsWalk(const JobSpec& s) { return s.method == SampleMethod::kWalk; }
 bool IsPpr(const JobSpec& s) { return s.method == SampleMethod::kPpr; }
 bool IsEdge(const JobSpec& s) { return s.seed_kind == SeedKind::kEdge; }
@@ -126,44 +134,41 @@ constexpr Rule kRules[] = {
      [](const JobSpec& s) { return s.disjoint && IsPpr(s); }},
     {kConflict,
      {"weighted"},
-     {"method", "labor"},
-     [](const JobSpec& s) { return s.weighted && IsLabor(s); }},
-    {kConflict,
-     {"weighted"},
      {"walk_p"},
      [](const JobSpec& s) { return s.weighted && s.walk_p != 1; }},
     {kConflict,
      {"weighted"},
      {"walk_q"},
      [](const JobSpec& s) { return s.weighted && s.walk_q != 1; }},
-    {kConflict,
-     {"weighted"},
-     {"temporal", "last"},
-     [](const JobSpec& s) { return s.weighted && IsLast(s); }},
-    {kConflict,
-     {"temporal", "last"},
-     {"replace"},
-     [](const JobSpec& s) { return IsLast(s) && s.replace; }},
-    {kConflict,
-     {"method", "labor"},
-     {"replace"},
-     [](const JobSpec& s) { return IsLabor(s) && s.replace; }},
-    {kConflict,
-     {"method", "labor"},
-     {"temporal", "last"},
-     [](const JobSpec& s) { return IsLabor(s) && IsLast(s); }},
 };
 
 absl::Status CheckRules(const JobSpec& spec) {
   for (const Rule& rule : kRules) {
     if (!rule.is_broken(spec)) continue;
-    return InvalidField({.problem = rule.problem,
-                         .field = std::string(rule.choice.field),
-                         .value = std::string(rule.choice.value),
-                         .other_field = std::string(rule.other.field),
-                         .other_value = std::string(rule.other.value)});
+    return Refuse(rule.problem, rule.choice, rule.other);
   }
   return absl::OkStatus();
+}
+
+Choice ChoiceOf(const DrawRuleInfo& rule) {
+  return {rule.choice.field, rule.choice.value};
+}
+
+// Checks that the job chooses at most one rule of drawing, and draws with
+// replacement only if that rule can.
+absl::Status CheckDrawRules(const JobSpec& spec) {
+  const DrawRuleInfo* chosen = nullptr;
+  for (const DrawRuleInfo& rule : kDrawRules) {
+    if (!Chooses(spec, rule)) continue;
+    if (chosen != nullptr) {
+      return Refuse(kConflict, ChoiceOf(*chosen), ChoiceOf(rule));
+    }
+    chosen = &rule;
+  }
+  if (chosen == nullptr || chosen->takes_replace || !spec.replace) {
+    return absl::OkStatus();
+  }
+  return Refuse(kConflict, ChoiceOf(*chosen), {"replace"});
 }
 
 // ---- Single fields ----
@@ -213,7 +218,8 @@ absl::Status CheckJobOptions(const JobSpec& spec) {
                                  ? CheckLimits(spec, option)
                                  : CheckMethod(spec, option));
   }
-  return CheckRules(spec);
+  MILLRACE_RETURN_IF_ERROR(CheckRules(spec));
+  return CheckDrawRules(spec);
 }
 
 }  // namespace millrace
