@@ -26,6 +26,12 @@ constexpr auto kLacking = absl::StatusCode::kFailedPrecondition;
 
 constexpr std::string_view kSmallerBatch =
     "use a smaller --batch-size or smaller --fanouts";
+constexpr std::string_view kImportWeights =
+    "import the dataset with --edge-weights SRC__NAME__DST=F.npy and "
+    "partition it again";
+constexpr std::string_view kStoreNeighborIds =
+    "make a store that has them: millrace partition DATASET "
+    "--neighbor-original-ids ...";
 
 // What to do about errors that do not say it themselves.
 constexpr Advice kAdvice[] = {
@@ -43,9 +49,7 @@ constexpr Advice kAdvice[] = {
     {"direction", kLacking, Problem::kInvalid,
      "make a store that has them: millrace partition DATASET --directions "
      "both ..."},
-    {"weighted", kLacking, Problem::kInvalid,
-     "import the dataset with --edge-weights SRC__NAME__DST=F.npy and "
-     "partition it again"},
+    {"weighted", kLacking, Problem::kInvalid, kImportWeights},
     {"temporal", kLacking, Problem::kInvalid,
      "import the dataset with --edge-times F.npy or --node-times F.npy and "
      "partition it again"},
@@ -55,9 +59,7 @@ constexpr Advice kAdvice[] = {
      "import the dataset with --node-times F.npy"},
     {"temporal", kInvalid, Problem::kMissing,
      "give --temporal uniform or last, or leave the times out"},
-    {"method", kLacking, Problem::kInvalid,
-     "make a store that has them: millrace partition DATASET "
-     "--neighbor-original-ids ..."},
+    {"method", kLacking, Problem::kInvalid, kStoreNeighborIds},
     {"method", kInvalid, Problem::kInvalid,
      "name it: --metapath SRC__NAME__DST"},
     {"metapath", kInvalid, Problem::kMissing,
@@ -95,6 +97,8 @@ constexpr Advice kAdvice[] = {
 };
 
 constexpr ReasonAdvice kReasonAdvice[] = {
+    {{"no_weights"}, kImportWeights},
+    {{"no_neighbor_ids"}, kStoreNeighborIds},
     {{"partition_lost"},
      "start a server for that partition (see `millrace status --servers "
      "LIST`), or wait longer with --partition-wait"},

@@ -120,11 +120,11 @@ bool Reaches(const Schema& schema, const ResolvedJob& job,
 
 // The error for a field that needs something which the store does not have.
 absl::Status MissingInStore(std::string_view field, std::string_view value,
-                            const std::string& what) {
-  return FieldStatus(absl::StatusCode::kFailedPrecondition,
-                     {.field = std::string(field),
-                      .value = std::string(value),
-                      .limit = what});
+                            const std::string& what, Reason reason = {}) {
+  return FieldStatus(
+      absl::StatusCode::kFailedPrecondition,
+      {.field = std::string(field), .value = std::string(value), .limit = what},
+      reason);
 }
 
 absl::Status CheckWeights(const Schema& schema, const ResolvedJob& job) {
@@ -134,7 +134,8 @@ absl::Status CheckWeights(const Schema& schema, const ResolvedJob& job) {
     if (schema.relations[r].has_weight) continue;
     return MissingInStore(
         rule.choice.field, rule.choice.value,
-        StrCat("the edges of ", schema.RelationName(r), " have no weights"));
+        StrCat("the edges of ", schema.RelationName(r), " have no weights"),
+        Reason{"no_weights"});
   }
   return absl::OkStatus();
 }
@@ -159,7 +160,8 @@ absl::Status CheckNeighborIds(const Manifest& manifest, const JobSpec& spec) {
     return absl::OkStatus();
   }
   return MissingInStore(rule.choice.field, rule.choice.value,
-                        "the store has no original ids of neighbours");
+                        "the store has no original ids of neighbours",
+                        Reason{"no_neighbor_ids"});
 }
 
 absl::Status CheckNegatives(const Schema& schema, const ResolvedJob& job) {

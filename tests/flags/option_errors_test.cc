@@ -210,6 +210,24 @@ TEST(OptionErrorsTest, ReasonsHaveTheProgramsAdvice) {
             "--servers LIST`), or wait longer with --partition-wait");
 }
 
+// Whichever option chose the rule that reads the column.
+TEST(OptionErrorsTest, ColumnsThatAStoreLacksHaveTheirOwnAdvice) {
+  const auto message = [](Reason reason) {
+    return std::string(InTermsOfOptions(FieldStatus(kLackingCode,
+                                                    {.field = "method",
+                                                     .value = "new",
+                                                     .limit = "there are none"},
+                                                    reason))
+                           .message());
+  };
+  EXPECT_EQ(message(Reason{"no_weights"}),
+            "--method new: there are none\nimport the dataset with "
+            "--edge-weights SRC__NAME__DST=F.npy and partition it again");
+  EXPECT_EQ(message(Reason{"no_neighbor_ids"}),
+            "--method new: there are none\nmake a store that has them: "
+            "millrace partition DATASET --neighbor-original-ids ...");
+}
+
 TEST(OptionErrorsTest, LeavesOtherErrorsAlone) {
   for (const absl::Status& status :
        {absl::OkStatus(), absl::InvalidArgumentError("edges.csv: line 8"),

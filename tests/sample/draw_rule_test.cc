@@ -52,7 +52,7 @@ void Choose(const RuleChoice& choice, JobSpec& spec) {
   const JobOption* option = FindJobOption(choice.field);
   ASSERT_NE(option, nullptr) << choice.field;
   if (const auto* flag = std::get_if<bool JobSpec::*>(&option->field)) {
-    EXPECT_EQ(choice.value);
+    EXPECT_EQ(choice.value, "");
     spec.** flag = true;
     return;
   }
@@ -134,7 +134,7 @@ Manifest StoreWith(bool weights, bool original_ids) {
 }
 
 void ExpectRefused(const DrawRuleInfo& rule, const Manifest& manifest,
-                   bool refused) {
+                   bool refused, const std::string& reason) {
   const absl::Status status = ResolveJob(JobChoosing(rule), manifest).status();
   EXPECT_EQ(absl::IsFailedPrecondition(status), refused) << status;
   EXPECT_EQ(status.ok(), !refused) << status;
@@ -142,13 +142,16 @@ void ExpectRefused(const DrawRuleInfo& rule, const Manifest& manifest,
   if (!refused || !error.has_value()) return;
   EXPECT_EQ(error->field, rule.choice.field);
   EXPECT_EQ(error->value, rule.choice.value);
+  EXPECT_EQ(ReasonOf(status), reason);
 }
 
 TEST(DrawRuleTest, StoresWithoutAColumnThatTheRuleReadsAreRefused) {
   for (const DrawRuleInfo& rule : kDrawRules) {
-    ExpectRefused(rule, StoreWith(true, true), false);
-    ExpectRefused(rule, StoreWith(false, true), rule.reads_weight_sums);
-    ExpectRefused(rule, StoreWith(true, false), rule.reads_original_ids);
+    ExpectRefused(rule, StoreWith(true, true), false, "");
+    ExpectRefused(rule, StoreWith(false, true), rule.reads_weight_sums,
+                  "no_weights");
+    ExpectRefused(rule, StoreWith(true, false), rule.reads_original_ids,
+                  "no_neighbor_ids");
   }
 }
 
