@@ -1,15 +1,18 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Installs what building, testing and training need on Debian 12: packages
-# (which takes root or sudo), and LibTorch from its pinned wheel, into
-# build/deps/torch. Leaves alone what is already installed, so a second run
-# takes a second.
+# (which takes root or sudo), LibTorch from its pinned wheel, into
+# build/deps/torch, and on request the CUDA toolkit, into build/deps/cuda. Leaves
+# alone what is already installed, so a second run takes a second.
 #
 # Usage: deploy/setup.sh [OPTION]...
 #   --no-train       do not install LibTorch; `millrace` and `millrace-server`
 #                    can be built without it
 #   --torch WHICH    cpu, cuda or auto (default: cuda if nvidia-smi finds a
 #                    GPU). cpu takes 1.3 GB, cuda with its libraries 6 GB
+#   --cuda           also install NVIDIA's compiler with its headers and the CUDA
+#                    runtime from pinned wheels (0.3 GB), which -DMILLRACE_CUDA=ON
+#                    needs. They build on a machine without a GPU or driver
 #   --tests          also install PyTorch (0.9 GB), grpcio and protobuf for
 #                    Python from Debian's packages, with which tests open a
 #                    checkpoint, make partition folders and run the client in
@@ -33,6 +36,7 @@ PACKAGES=(
 )
 # libgloo-dev is needed only for its headers, by c10d's Gloo process group.
 TRAIN_PACKAGES=(python3-pip ca-certificates libgloo-dev)
+CUDA_PACKAGES=(python3-pip ca-certificates)
 TEST_PACKAGES=(python3-torch python3-grpcio python3-protobuf openssl iproute2)
 CHECK_PACKAGES=(clang-format-14 clang-tidy-14 clang-14 libclang-rt-14-dev llvm-14
                 git)
@@ -46,7 +50,14 @@ WHEEL_PYTHON=3.11
 TORCH_DIR=$ROOT/build/deps/torch
 TORCH_STAMP=$TORCH_DIR/millrace-setup.txt
 
-with_train=true with_tests=false with_checks=false with_packages=true torch=auto
+# The compiler of CUDA 13.0, what it calls and includes, the runtime, and CUB.
+CUDA=(nvidia-cuda-nvcc==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda-crt==13.0.88
+      nvidia-cuda-runtime==13.0.96 nvidia-cuda-cccl==13.0.85)
+CUDA_DIR=$ROOT/build/deps/cuda
+CUDA_STAMP=$CUDA_DIR/millrace-setup.txt
+
+with_train=true with_cuda=false with_tests=false with_checks=false
+with_packages=true torch=auto
 
 parse_options() {
   while (($# > 0)); do
@@ -57,6 +68,7 @@ parse_options() {
         torch=$2
         shift
         ;;
+      --cuda) with_cuda=true ;;
       --tests) with_tests=true ;;
       --checks) with_checks=true ;;
       --no-packages) with_packages=false ;;
@@ -74,7 +86,7 @@ missing_packages() {
   local installed
   installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "$@" \
     2>/dev/null | sed -n 's/^installed //p' || true)
-  comm -23 <(printf '%s\n' "$@" | sort) <(sort -u <<<"$installed")
+  comm -23 <(printf '%s\n' "$@" | sort -u) <(sort -u <<<"$installed")
 }
 
 check_debian_12() {
@@ -99,6 +111,7 @@ root_prefix() {
 install_packages() {
   local wanted=("${PACKAGES[@]}") missing
   if $with_train; then wanted+=("${TRAIN_PACKAGES[@]}"); fi
+  if $with_cuda; then wanted+=("${CUDA_PACKAGES[@]}"); fi
   if $with_tests; then wanted+=("${TEST_PACKAGES[@]}"); fi
   if $with_checks; then wanted+=("${CHECK_PACKAGES[@]}"); fi
   command -v dpkg-query >/dev/null || check_debian_12
@@ -152,39 +165,72 @@ torch_set() {
   fi
 }
 
-# Installs into a folder beside the final one and renames it, so that an
-# interrupted run leaves nothing half installed.
-install_torch() {
-  choose_torch
-  if [[ -f $TORCH_STAMP && $(<"$TORCH_STAMP") == "$(torch_set)" ]]; then
-    return 0
-  fi
-  local python=/usr/bin/python3 what=("$TORCH") need=14 pip
+# fill_folder NAME GIGABYTES PIP_ARGUMENT...: installs wheels into
+# build/deps/NAME.new, which takes so much space while it runs. finish_folder
+# renames it, so that an interrupted run leaves nothing half installed. All
+# wheels of a folder need one call of pip: a second one leaves out the files of
+# folders that are already there.
+fill_folder() {
+  local dir=$ROOT/build/deps/$1.new log=$ROOT/build/logs/$1.log gigabytes=$2
+  local python=/usr/bin/python3 pip
+  shift 2
   [[ -x $python ]] || python=python3
   pip=("$python" -m pip install --disable-pip-version-check
        --root-user-action=ignore)
-  if [[ $torch == cpu ]]; then
-    what=(--no-deps "${CPU_TORCH[@]}")
-    need=6
-  fi
   if ! "$python" -c "import sys; sys.exit(sys.version_info[:2] != (3, 11))"; then
-    what=(--python-version "$WHEEL_PYTHON" --only-binary=:all: "${what[@]}")
+    pip+=(--python-version "$WHEEL_PYTHON" --only-binary=:all:)
   fi
   mkdir -p "$ROOT/build/deps"
-  check_space "$ROOT/build/deps" "$need"
+  check_space "$ROOT/build/deps" "$gigabytes"
+  rm -rf "$dir"
+  trap 'rm -rf "$ROOT"/build/deps/*.new' EXIT
+  quietly "$log" "${pip[@]}" --target "$dir" "$@"
+}
+
+# finish_folder STAMP TEXT: writes TEXT into the stamp, by which later runs know
+# what the folder holds, and puts the folder in its place.
+finish_folder() {
+  local dir=${1%/*}
+  echo "$2" >"$dir.new/${1##*/}"
+  rm -rf "$dir"
+  mv "$dir.new" "$dir"
+}
+
+# has_stamp STAMP TEXT: whether the folder is there with what TEXT names.
+has_stamp() {
+  [[ -f $1 && $(<"$1") == "$2" ]]
+}
+
+install_torch() {
+  choose_torch
+  if has_stamp "$TORCH_STAMP" "$(torch_set)"; then return 0; fi
+  local what=("$TORCH") gigabytes=14
+  if [[ $torch == cpu ]]; then
+    what=(--no-deps "${CPU_TORCH[@]}")
+    gigabytes=6
+  fi
   say "installing LibTorch ($torch) into build/deps/torch"
-  rm -rf "$TORCH_DIR".new
-  trap 'rm -rf "$TORCH_DIR".new' EXIT
-  quietly "$ROOT/build/logs/torch.log" \
-    "${pip[@]}" --target "$TORCH_DIR.new" "${what[@]}" ||
+  fill_folder torch "$gigabytes" "${what[@]}" ||
     fail "$TORCH could not be installed" \
       "check the network and pip's settings; --no-train does without it"
-  torch_set >"$TORCH_DIR.new/${TORCH_STAMP##*/}"
-  rm -rf "$TORCH_DIR"
-  mv "$TORCH_DIR.new" "$TORCH_DIR"
+  finish_folder "$TORCH_STAMP" "$(torch_set)"
+}
+
+install_cuda() {
+  if has_stamp "$CUDA_STAMP" "${CUDA[*]}"; then return 0; fi
+  say "installing the CUDA toolkit into build/deps/cuda"
+  fill_folder cuda 1 --no-deps "${CUDA[@]}" ||
+    fail "the CUDA toolkit (${CUDA[0]}) could not be installed" \
+      "check the network and pip's settings; only --cuda needs it"
+  # The names by which CMake and the linker look for what the wheels call
+  # otherwise.
+  ln -s lib "$CUDA_DIR.new/nvidia/cu13/lib64"
+  ln -s libcudart.so.13 "$CUDA_DIR.new/nvidia/cu13/lib/libcudart.so"
+  finish_folder "$CUDA_STAMP" "${CUDA[*]}"
 }
 
 parse_options "$@"
 if $with_packages; then install_packages; fi
 if $with_train; then install_torch; fi
+if $with_cuda; then install_cuda; fi
 say "set-up is complete"
