@@ -103,7 +103,8 @@ function(millrace_is_left_out out name)
 endfunction()
 
 # Sets the labels of the test `name`, its place in the order of the tests, and
-# its time limit, `seconds` without sanitizers.
+# its time limit, `seconds` without sanitizers. In a build with ptxemu the test
+# finds that as its CUDA runtime.
 function(millrace_set_test_limits name seconds)
   set(labels fast)
   set(cost 1)
@@ -113,6 +114,13 @@ function(millrace_set_test_limits name seconds)
   elseif(name IN_LIST MILLRACE_SLOW_TESTS)
     set(labels slow)
     set(cost 100)
+  endif()
+  if(name IN_LIST MILLRACE_CUDA_TESTS)
+    list(APPEND labels cuda)
+  endif()
+  if(MILLRACE_PTXEMU_DIR)
+    set_tests_properties(${name} PROPERTIES ENVIRONMENT_MODIFICATION
+      LD_LIBRARY_PATH=path_list_prepend:${MILLRACE_PTXEMU_DIR})
   endif()
   math(EXPR timeout "${seconds} * ${MILLRACE_TIMEOUT_FACTOR}")
   set_tests_properties(${name} PROPERTIES

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/ptxemu/block.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/base/status_macros.h"
+#include "tests/ptxemu/settings.h"
+#include "tests/ptxemu/warp_operation.h"
+
+namespace millrace::ptxemu {
+namespace {
+
+constexpr uint8_t kFreshSharedByte = 0xCD;
+constexpr uint64_t kFreshRegister = 0xCDCDCDCDCDCDCDCD;
+constexpr size_t kSharedAlignment = 128;
+constexpr int kBarriers = 16;
+constexpr size_t kMaxDescribedThreads = 8;
+
+Extent PlaceIn(uint64_t number, const Extent& whole) {
+  return {static_cast<uint32_t>(number % whole.x),
+          static_cast<uint32_t>(number / whole.x % whole.y),
+          static_cast<uint32_t>(number / whole.x / whole.y)};
+}
+
+Thread MakeThread(const Launch& launch, uint32_t index) {
+  const Function& kernel = *launch.kernel;
+  Thread thread;
+  thread.place = PlaceIn(index, launch.block);
+  thread.index = index;
+  thread.lane = index % kWarpSize;
+  thread.warp = index / kWarpSize;
+  thread.frames.push_back(
+      {.function = &kernel,
+       .parameters = launch.parameters,
+       .call_parameters = std::vector<uint8_t>(kernel.call_bytes)});
+  for (const uint64_t mask : kernel.register_masks) {
+    thread.registers.push_back(kFreshRegister & mask);
+  }
+  thread.local.assign(kernel.local_bytes, kFreshSharedByte);
+  return thread;
+}
+
+}  // namespace
+
+Block::Block(const Launch& launch, uint64_t number, uint64_t last_instruction,
+             std::mt19937_64* random)
+    : launch_(launch),
+      kernel_(*launch.kernel),
+      number_(number),
+      last_instruction_(last_instruction),
+      random_(*random),
+      place_(PlaceIn(number, launch.grid)),
+      grain_(GetSettings().grain.value_or(static_cast<int>(random_() % 3))),
+      dynamic_shared_((kernel_.shared_bytes + kSharedAlignment - 1) /
+                      kSharedAlignment * kSharedAlignment),
+      shared_(dynamic_shared_ + launch.dynamic_shared_bytes, kFreshSharedByte),
+      unfinished_(static_cast<uint32_t>(launch.block.Count())) {
+  threads_.reserve(unfinished_);
+  for (uint32_t index = 0; index < unfinished_; ++index) {
+    threads_.push_back(MakeThread(launch, index));
+  }
+}
+
+int Block::DrawQuantum() {
+  const uint64_t draw = random_();
+  switch (grain_) {
+    case 0:
+      return 1 + static_cast<int>(draw % 3);
+    case 1:
+      return 1 + static_cast<int>(draw % 60);
+    default:
+      return draw % 4 == 0 ? 1 + static_cast<int>(draw % 500) : 100'000;
+  }
+}
+
+absl::Status Block::RunRound() {
+  ready_.clear();
+  for (const Thread& thread : threads_) {
+    if (thread.state == Thread::State::kReady) ready_.push_back(thread.index);
+  }
+  if (ready_.empty()) return DescribeDeadlock();
+  std::shuffle(ready_.begin(), ready_.end(), random_);
+  for (const uint32_t index : ready_) {
+    Thread& thread = threads_[index];
+    const absl::Status status = RunThread(&thread, DrawQuantum());
+    if (!status.ok()) return AddPlace(status, thread);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Block::DescribeDeadlock() const {
+  std::string text =
+      absl::StrCat("deadlock in a block of the kernel ", kernel_.name, ":");
+  size_t described = 0;
+  for (const Thread& thread : threads_) {
+    if (thread.state == Thread::State::kExited) continue;
+    if (++described > kMaxDescribedThreads) break;
+    absl::StrAppend(&text, " thread ", thread.index);
+    if (thread.state == Thread::State::kAtBarrier) {
+      absl::StrAppend(&text, " at barrier ", thread.barrier);
+    } else {
+      absl::StrAppendFormat(&text, " at a warp operation of mask %#x",
+                            thread.member_mask);
+    }
+    absl::StrAppend(&text, ", PTX line ", thread.instruction().line, ";");
+  }
+  return absl::InternalError(text);
+}
+
+absl::Status Block::AddPlace(const absl::Status& fault,
+                             const Thread& thread) const {
+  const Function& function = *thread.frame().function;
+  return absl::InternalError(absl::StrFormat(
+      "%s\n  in %s of kernel %s, PTX line %d, block (%d,%d,%d), thread %d",
+      std::string(fault.message()), function.name, kernel_.name,
+      thread.instruction().line, place_.x, place_.y, place_.z, thread.index));
+}
+
+void Block::EnterBarrier(Thread* thread, const Instruction& in) {
+  thread->barrier = static_cast<int>(Value(*thread, in.sources[0])) & 15;
+  thread->barrier_threads =
+      in.sources[1].kind == Operand::Kind::kNone
+          ? -1
+          : static_cast<int>(Value(*thread, in.sources[1]));
+  thread->state = Thread::State::kAtBarrier;
+  ReleaseBarriers();
+}
+
+void Block::ReleaseBarriers() {
+  uint32_t waiting[kBarriers] = {};
+  int expected[kBarriers] = {};
+  for (const Thread& thread : threads_) {
+    if (thread.state != Thread::State::kAtBarrier) continue;
+    ++waiting[thread.barrier];
+    expected[thread.barrier] = thread.barrier_threads;
+  }
+  for (int barrier = 0; barrier < kBarriers; ++barrier) {
+    if (waiting[barrier] == 0) continue;
+    const uint32_t needed = expected[barrier] < 0
+                                ? unfinished_
+                                : static_cast<uint32_t>(expected[barrier]);
+    if (waiting[barrier] == needed) ReleaseBarrier(barrier);
+  }
+}
+
+void Block::ReleaseBarrier(int barrier) {
+  std::vector<Thread*> members;
+  for (Thread& thread : threads_) {
+    if (thread.state == Thread::State::kAtBarrier &&
+        thread.barrier == barrier) {
+      members.push_back(&thread);
+    }
+  }
+  uint64_t count = 0;
+  for (const Thread* member : members) {
+    const Instruction& in = member->instruction();
+    if (in.opcode != Opcode::kBarrierReduce) continue;
+    count += Value(*member, in.sources[2]) != 0 ? 1 : 0;
+  }
+  for (Thread* member : members) {
+    const Instruction& in = member->instruction();
+    uint64_t result = count;
+    if (in.barrier_reduction == BarrierReduction::kAnd) {
+      result = count == members.size();
+    }
+    if (in.barrier_reduction == BarrierReduction::kOr) result = count > 0;
+    if (in.opcode == Opcode::kBarrierReduce) member->Write(in.result, result);
+    member->state = Thread::State::kReady;
+    ++member->frame().next;
+  }
+}
+
+const Thread* Block::LaneOf(const Thread& thread, uint32_t lane) const {
+  const size_t index = thread.warp * kWarpSize + lane;
+  return index < threads_.size() ? &threads_[index] : nullptr;
+}
+
+Thread* Block::LaneOf(const Thread& thread, uint32_t lane) {
+  const size_t index = thread.warp * kWarpSize + lane;
+  return index < threads_.size() ? &threads_[index] : nullptr;
+}
+
+absl::Status Block::EnterWarpOperation(Thread* thread, const Instruction& in) {
+  thread->member_mask = static_cast<uint32_t>(Value(*thread, in.member_mask));
+  thread->state = Thread::State::kAtWarpOperation;
+  if ((thread->member_mask >> thread->lane & 1) == 0) {
+    return absl::InternalError(absl::StrFormat(
+        "a warp operation whose mask %#x does not have the lane itself, %d",
+        thread->member_mask, thread->lane));
+  }
+  MILLRACE_ASSIGN_OR_RETURN(const bool complete, HaveAllArrived(*thread, in));
+  if (complete) CompleteWarpOperation(*thread, in);
+  return absl::OkStatus();
+}
+
+// Lanes beyond the end of the block count as arrived.
+absl::StatusOr<bool> Block::HaveAllArrived(const Thread& thread,
+                                           const Instruction& in) const {
+  for (uint32_t lane = 0; lane < kWarpSize; ++lane) {
+    const Thread* const other = LaneOf(thread, lane);
+    if ((thread.member_mask >> lane & 1) == 0 || other == nullptr) continue;
+    if (other->state == Thread::State::kExited) {
+      if (in.opcode == Opcode::kWarpSync) continue;
+      return absl::InternalError(absl::StrCat("a warp operation names lane ",
+                                              lane, ", which has exited"));
+    }
+    if (other->state != Thread::State::kAtWarpOperation ||
+        &other->instruction() != &in ||
+        other->member_mask != thread.member_mask) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void Block::CompleteWarpOperation(const Thread& thread, const Instruction& in) {
+  const uint32_t mask = thread.member_mask;
+  WarpLane lanes[kWarpSize];
+  for (uint32_t lane = 0; lane < kWarpSize; ++lane) {
+    Thread* const member = LaneOf(thread, lane);
+    if ((mask >> lane & 1) == 0 || member == nullptr ||
+        member->state == Thread::State::kExited) {
+      continue;
+    }
+    lanes[lane] = {.is_member = true, .sources = SourcesOf(member, in)};
+  }
+  ComputeWarpOperation(in, mask, lanes, &random_);
+  for (uint32_t lane = 0; lane < kWarpSize; ++lane) {
+    if (!lanes[lane].is_member) continue;
+    Thread* const member = LaneOf(thread, lane);
+    if (in.opcode != Opcode::kWarpSync) {
+      member->Write(in.result, lanes[lane].result);
+      member->Write(in.second_result, lanes[lane].predicate);
+    }
+    member->state = Thread::State::kReady;
+    ++member->frame().next;
+  }
+}
+
+}  // namespace millrace::ptxemu

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/ptxemu/error_names.h"
+
+#define PTXEMU_NAME(error) \
+  case error:              \
+    return #error
+
+namespace millrace::ptxemu {
+
+const char* ErrorName(cudaError_t error) {
+  switch (error) {
+    PTXEMU_NAME(cudaSuccess);
+    PTXEMU_NAME(cudaErrorInvalidValue);
+    PTXEMU_NAME(cudaErrorMemoryAllocation);
+    PTXEMU_NAME(cudaErrorInitializationError);
+    PTXEMU_NAME(cudaErrorCudartUnloading);
+    PTXEMU_NAME(cudaErrorProfilerDisabled);
+    PTXEMU_NAME(cudaErrorProfilerNotInitialized);
+    PTXEMU_NAME(cudaErrorProfilerAlreadyStarted);
+    PTXEMU_NAME(cudaErrorProfilerAlreadyStopped);
+    PTXEMU_NAME(cudaErrorInvalidConfiguration);
+    PTXEMU_NAME(cudaErrorInvalidPitchValue);
+    PTXEMU_NAME(cudaErrorInvalidSymbol);
+    PTXEMU_NAME(cudaErrorInvalidHostPointer);
+    PTXEMU_NAME(cudaErrorInvalidDevicePointer);
+    PTXEMU_NAME(cudaErrorInvalidTexture);
+    PTXEMU_NAME(cudaErrorInvalidTextureBinding);
+    PTXEMU_NAME(cudaErrorInvalidChannelDescriptor);
+    PTXEMU_NAME(cudaErrorInvalidMemcpyDirection);
+    PTXEMU_NAME(cudaErrorAddressOfConstant);
+    PTXEMU_NAME(cudaErrorTextureFetchFailed);
+    PTXEMU_NAME(cudaErrorTextureNotBound);
+    PTXEMU_NAME(cudaErrorSynchronizationError);
+    PTXEMU_NAME(cudaErrorInvalidFilterSetting);
+    PTXEMU_NAME(cudaErrorInvalidNormSetting);
+    PTXEMU_NAME(cudaErrorMixedDeviceExecution);
+    PTXEMU_NAME(cudaErrorNotYetImplemented);
+    PTXEMU_NAME(cudaErrorMemoryValueTooLarge);
+    PTXEMU_NAME(cudaErrorStubLibrary);
+    PTXEMU_NAME(cudaErrorInsufficientDriver);
+    PTXEMU_NAME(cudaErrorCallRequiresNewerDriver);
+    PTXEMU_NAME(cudaErrorInvalidSurface);
+    PTXEMU_NAME(cudaErrorDuplicateVariableName);
+    PTXEMU_NAME(cudaErrorDuplicateTextureName);
+    PTXEMU_NAME(cudaErrorDuplicateSurfaceName);
+    PTXEMU_NAME(cudaErrorDevicesUnavailable);
+    PTXEMU_NAME(cudaErrorIncompatibleDriverContext);
+    PTXEMU_NAME(cudaErrorMissingConfiguration);
+    PTXEMU_NAME(cudaErrorPriorLaunchFailure);
+    PTXEMU_NAME(cudaErrorLaunchMaxDepthExceeded);
+    PTXEMU_NAME(cudaErrorLaunchFileScopedTex);
+    PTXEMU_NAME(cudaErrorLaunchFileScopedSurf);
+    PTXEMU_NAME(cudaErrorSyncDepthExceeded);
+    PTXEMU_NAME(cudaErrorLaunchPendingCountExceeded);
+    PTXEMU_NAME(cudaErrorInvalidDeviceFunction);
+    PTXEMU_NAME(cudaErrorNoDevice);
+    PTXEMU_NAME(cudaErrorInvalidDevice);
+    PTXEMU_NAME(cudaErrorDeviceNotLicensed);
+    PTXEMU_NAME(cudaErrorSoftwareValidityNotEstablished);
+    PTXEMU_NAME(cudaErrorStartupFailure);
+    PTXEMU_NAME(cudaErrorInvalidKernelImage);
+    PTXEMU_NAME(cudaErrorDeviceUninitialized);
+    PTXEMU_NAME(cudaErrorMapBufferObjectFailed);
+    PTXEMU_NAME(cudaErrorUnmapBufferObjectFailed);
+    PTXEMU_NAME(cudaErrorArrayIsMapped);
+    PTXEMU_NAME(cudaErrorAlreadyMapped);
+    PTXEMU_NAME(cudaErrorNoKernelImageForDevice);
+    PTXEMU_NAME(cudaErrorAlreadyAcquired);
+    PTXEMU_NAME(cudaErrorNotMapped);
+    PTXEMU_NAME(cudaErrorNotMappedAsArray);
+    PTXEMU_NAME(cudaErrorNotMappedAsPointer);
+    PTXEMU_NAME(cudaErrorECCUncorrectable);
+    PTXEMU_NAME(cudaErrorUnsupportedLimit);
+    PTXEMU_NAME(cudaErrorDeviceAlreadyInUse);
+    PTXEMU_NAME(cudaErrorPeerAccessUnsupported);
+    PTXEMU_NAME(cudaErrorInvalidPtx);
+    PTXEMU_NAME(cudaErrorInvalidGraphicsContext);
+    PTXEMU_NAME(cudaErrorNvlinkUncorrectable);
+    PTXEMU_NAME(cudaErrorJitCompilerNotFound);
+    PTXEMU_NAME(cudaErrorUnsupportedPtxVersion);
+    PTXEMU_NAME(cudaErrorJitCompilationDisabled);
+    PTXEMU_NAME(cudaErrorUnsupportedExecAffinity);
+    PTXEMU_NAME(cudaErrorUnsupportedDevSideSync);
+    PTXEMU_NAME(cudaErrorContained);
+    PTXEMU_NAME(cudaErrorInvalidSource);
+    PTXEMU_NAME(cudaErrorFileNotFound);
+    PTXEMU_NAME(cudaErrorSharedObjectSymbolNotFound);
+    PTXEMU_NAME(cudaErrorSharedObjectInitFailed);
+    PTXEMU_NAME(cudaErrorOperatingSystem);
+    PTXEMU_NAME(cudaErrorInvalidResourceHandle);
+    PTXEMU_NAME(cudaErrorIllegalState);
+    PTXEMU_NAME(cudaErrorLossyQuery);
+    PTXEMU_NAME(cudaErrorSymbolNotFound);
+    PTXEMU_NAME(cudaErrorNotReady);
+    PTXEMU_NAME(cudaErrorIllegalAddress);
+    PTXEMU_NAME(cudaErrorLaunchOutOfResources);
+    PTXEMU_NAME(cudaErrorLaunchTimeout);
+    PTXEMU_NAME(cudaErrorLaunchIncompatibleTexturing);
+    PTXEMU_NAME(cudaErrorPeerAccessAlreadyEnabled);
+    PTXEMU_NAME(cudaErrorPeerAccessNotEnabled);
+    PTXEMU_NAME(cudaErrorSetOnActiveProcess);
+    PTXEMU_NAME(cudaErrorContextIsDestroyed);
+    PTXEMU_NAME(cudaErrorAssert);
+    PTXEMU_NAME(cudaErrorTooManyPeers);
+    PTXEMU_NAME(cudaErrorHostMemoryAlreadyRegistered);
+    PTXEMU_NAME(cudaErrorHostMemoryNotRegistered);
+    PTXEMU_NAME(cudaErrorHardwareStackError);
+    PTXEMU_NAME(cudaErrorIllegalInstruction);
+    PTXEMU_NAME(cudaErrorMisalignedAddress);
+    PTXEMU_NAME(cudaErrorInvalidAddressSpace);
+    PTXEMU_NAME(cudaErrorInvalidPc);
+    PTXEMU_NAME(cudaErrorLaunchFailure);
+    PTXEMU_NAME(cudaErrorCooperativeLaunchTooLarge);
+    PTXEMU_NAME(cudaErrorTensorMemoryLeak);
+    PTXEMU_NAME(cudaErrorNotPermitted);
+    PTXEMU_NAME(cudaErrorNotSupported);
+    PTXEMU_NAME(cudaErrorSystemNotReady);
+    PTXEMU_NAME(cudaErrorSystemDriverMismatch);
+    PTXEMU_NAME(cudaErrorCompatNotSupportedOnDevice);
+    PTXEMU_NAME(cudaErrorMpsConnectionFailed);
+    PTXEMU_NAME(cudaErrorMpsRpcFailure);
+    PTXEMU_NAME(cudaErrorMpsServerNotReady);
+    PTXEMU_NAME(cudaErrorMpsMaxClientsReached);
+    PTXEMU_NAME(cudaErrorMpsMaxConnectionsReached);
+    PTXEMU_NAME(cudaErrorMpsClientTerminated);
+    PTXEMU_NAME(cudaErrorCdpNotSupported);
+    PTXEMU_NAME(cudaErrorCdpVersionMismatch);
+    PTXEMU_NAME(cudaErrorStreamCaptureUnsupported);
+    PTXEMU_NAME(cudaErrorStreamCaptureInvalidated);
+    PTXEMU_NAME(cudaErrorStreamCaptureMerge);
+    PTXEMU_NAME(cudaErrorStreamCaptureUnmatched);
+    PTXEMU_NAME(cudaErrorStreamCaptureUnjoined);
+    PTXEMU_NAME(cudaErrorStreamCaptureIsolation);
+    PTXEMU_NAME(cudaErrorStreamCaptureImplicit);
+    PTXEMU_NAME(cudaErrorCapturedEvent);
+    PTXEMU_NAME(cudaErrorStreamCaptureWrongThread);
+    PTXEMU_NAME(cudaErrorTimeout);
+    PTXEMU_NAME(cudaErrorGraphExecUpdateFailure);
+    PTXEMU_NAME(cudaErrorExternalDevice);
+    PTXEMU_NAME(cudaErrorInvalidClusterSize);
+    PTXEMU_NAME(cudaErrorFunctionNotLoaded);
+    PTXEMU_NAME(cudaErrorInvalidResourceType);
+    PTXEMU_NAME(cudaErrorInvalidResourceConfiguration);
+    PTXEMU_NAME(cudaErrorUnknown);
+    default:
+      return "unrecognized error code";
+  }
+}
+
+}  // namespace millrace::ptxemu
