@@ -7,8 +7,11 @@
 #   --data DIR     a folder of larger graphs in OGB's raw format (arxiv/, acm/,
 #                  ...); without it the tests that need them are skipped,
 #                  printed and counted
-#   --preset NAME  release (default), dev, asan (with Clang, and with the fuzz
-#                  targets) or tsan; folder build/NAME
+#   --preset NAME  release (default), dev, cuda, asan (with Clang, and with the
+#                  fuzz targets) or tsan; folder build/NAME
+#   --cuda         the tests of the preset cuda, which also builds what runs on
+#                  GPUs and runs it on the CPU (tests/ptxemu/README.md); no GPU
+#                  is used
 #   --no-train     without LibTorch and the trainer's tests
 #   --no-setup     everything that deploy/setup.sh installs is there
 #   --filter REGEX only the tests whose name matches
@@ -30,6 +33,7 @@ while (($# > 0)); do
       esac
       shift
       ;;
+    --cuda) preset=cuda ;;
     --no-train)
       setup_options=(--no-train)
       cmake_options+=(-DMILLRACE_TRAIN=OFF)
@@ -41,8 +45,9 @@ while (($# > 0)); do
   esac
   shift
 done
-[[ $preset =~ ^(release|dev|asan|tsan)$ ]] ||
-  usage_error "--preset is release, dev, asan or tsan, not '$preset'"
+[[ $preset =~ ^(release|dev|cuda|asan|tsan)$ ]] ||
+  usage_error "--preset is release, dev, cuda, asan or tsan, not '$preset'"
+[[ $preset != cuda ]] || setup_options+=(--no-train --cuda)
 [[ $preset != asan ]] || setup_options+=(--checks)  # for Clang
 if [[ -n $data ]]; then
   [[ -d $data ]] || usage_error "--data: there is no folder $data"

@@ -87,6 +87,10 @@ set(MILLRACE_SLOW_TESTS
     train_resume_test train_script_test train_supervise_test
     train_torch_load_test trainer_test typed_trainer_test)
 
+# Tests of code that runs on GPUs.
+set(MILLRACE_CUDA_TESTS ptxemu_devices_test ptxemu_kernels_test
+    ptxemu_planted_test)
+
 # The factor by which a sanitizer extends the time limits of tests.
 set(MILLRACE_TIMEOUT_FACTOR 1)
 if(MILLRACE_SANITIZER)
