@@ -23,10 +23,7 @@ template <typename Id>
 void OneByOne(const Numbering& numbering, std::span<const Id> nodes) {
   int64_t position = numbering.first;
   for (const uint64_t n : nodes) {
-    const PhiloxWords words = Philox(
-        numbering.key, {static_cast<uint32_t>(n),
-                        static_cast<uint32_t>(n >> 32), numbering.c2, 0});
-    const uint64_t number = words[0] | uint64_t{words[1]} << 32;
+    const uint64_t number = PhiloxNumber(numbering.key, n, numbering.c2);
     if (number <= numbering.limit) numbering.out.push_back({number, position});
     ++position;
   }

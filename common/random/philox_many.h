@@ -17,9 +17,8 @@ struct NumberedNode {
   friend auto operator<=>(const NumberedNode&, const NumberedNode&) = default;
 };
 
-// The number of node n is w0 + 2^32 * w1, where w0 and w1 are the first words
-// of Philox(key, {lo(n), hi(n), c2, 0}). Appends to `out`, in order, the number
-// of each nodes[i] whose number is at most `limit`, at position `first` + i.
+// Appends to `out`, in order, PhiloxNumber(key, nodes[i], c2) for each nodes[i]
+// whose number is at most `limit`, at position `first` + i.
 // The result does not depend on the CPU's vector unit.
 void PhiloxAtMost(PhiloxKey key, std::span<const uint32_t> nodes, uint32_t c2,
                   uint64_t limit, int64_t first,

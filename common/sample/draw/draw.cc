@@ -23,9 +23,6 @@ namespace millrace {
 namespace {
 
 constexpr uint32_t Low(uint64_t value) { return static_cast<uint32_t>(value); }
-constexpr uint32_t High(uint64_t value) {
-  return static_cast<uint32_t>(value >> 32);
-}
 
 // The number of a list's entries that are not later than `time`; lists are
 // sorted by time.
@@ -176,14 +173,6 @@ absl::Status CheckColumns(const ListView& view) {
 }
 
 }  // namespace
-
-PhiloxKey DrawDomain::Key(uint32_t retry) const {
-  const PhiloxWords words = Philox(
-      {Low(job_seed), High(job_seed)},
-      {epoch, batch, static_cast<uint32_t>(purpose) + 256 * retry,
-       static_cast<uint32_t>(hop) * 65536 + static_cast<uint32_t>(relation)});
-  return {words[0], words[1]};
-}
 
 Permutation::Permutation(PhiloxKey key, uint64_t size)
     : key_(key), size_(size), half_bits_(4) {

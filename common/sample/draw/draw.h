@@ -8,23 +8,10 @@
 #include "absl/status/status.h"
 #include "common/graph/store.h"
 #include "common/random/philox.h"
-#include "common/sample/draw_rule.h"
+#include "common/sample/draw/draw_domain.h"
 #include "common/sample/neighbor_source.h"
 
 namespace millrace {
-
-// What the key of one domain of random numbers is made of; see section 2,
-// "Key".
-struct DrawDomain {
-  uint64_t job_seed = 1;
-  uint32_t epoch = 0;
-  uint32_t batch = 0;
-  Purpose purpose = Purpose::kNeighbor;
-  int hop = 0;
-  int relation = 0;
-
-  PhiloxKey Key(uint32_t retry = 0) const;
-};
 
 // The permutation P(K, n) of section 4, a Feistel network. Immutable; any
 // thread may use it.

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 
+#include "common/base/host_device.h"
 #include "common/random/philox.h"
-#include "common/sample/draw/draw.h"
+#include "common/sample/draw/draw_domain.h"
 
 namespace millrace {
 
@@ -14,11 +14,11 @@ namespace millrace {
 class WordStream {
  public:
   // `key` must be domain.Key(), which many streams share.
-  WordStream(const DrawDomain& domain, PhiloxKey key, uint64_t node,
-             uint32_t tree)
+  MILLRACE_HOST_DEVICE WordStream(const DrawDomain& domain, PhiloxKey key,
+                                  uint64_t node, uint32_t tree)
       : domain_(domain), key_(key), node_(node), tree_(tree) {}
 
-  uint32_t Word(uint32_t i) {
+  MILLRACE_HOST_DEVICE uint32_t Word(uint32_t i) {
     if (const uint32_t block = i / 4; block != block_) {
       words_ = Philox(key_, Counter(i));
       block_ = block;
@@ -27,14 +27,12 @@ class WordStream {
   }
 
   // bounded(i, n) of the specification, for n >= 1 (Lemire 2019).
-  uint64_t Bounded(uint32_t i, uint64_t n) {
-    return n <= std::numeric_limits<uint32_t>::max()
-               ? Bounded32(i, static_cast<uint32_t>(n))
-               : Wide(i, n);
+  MILLRACE_HOST_DEVICE uint64_t Bounded(uint32_t i, uint64_t n) {
+    return n <= kMax32 ? Bounded32(i, static_cast<uint32_t>(n)) : Wide(i, n);
   }
 
   // wide(i, n) of the specification, for n >= 1.
-  uint64_t Wide(uint32_t i, uint64_t n) {
+  MILLRACE_HOST_DEVICE uint64_t Wide(uint32_t i, uint64_t n) {
     using Product = unsigned __int128;
     uint64_t word = Word(2 * i) | uint64_t{Word(2 * i + 1)} << 32;
     Product product = Product{word} * n;
@@ -51,7 +49,9 @@ class WordStream {
   }
 
  private:
-  uint32_t Bounded32(uint32_t i, uint32_t n) {
+  static constexpr uint32_t kMax32 = 0xFFFFFFFF;
+
+  MILLRACE_HOST_DEVICE uint32_t Bounded32(uint32_t i, uint32_t n) {
     uint64_t product = uint64_t{Word(i)} * n;
     if (static_cast<uint32_t>(product) < n) [[unlikely]] {
       const uint32_t threshold = (0u - n) % n;
@@ -63,11 +63,11 @@ class WordStream {
     return static_cast<uint32_t>(product >> 32);
   }
 
-  PhiloxWords Counter(uint32_t i) const {
-    return {static_cast<uint32_t>(node_), static_cast<uint32_t>(node_ >> 32),
-            tree_, i / 4};
+  MILLRACE_HOST_DEVICE PhiloxWords Counter(uint32_t i) const {
+    return {{static_cast<uint32_t>(node_), static_cast<uint32_t>(node_ >> 32),
+             tree_, i / 4}};
   }
-  uint32_t RetryWord(uint32_t i, uint32_t retry) const {
+  MILLRACE_HOST_DEVICE uint32_t RetryWord(uint32_t i, uint32_t retry) const {
     return Philox(domain_.Key(retry), Counter(i))[i % 4];
   }
 
@@ -75,7 +75,7 @@ class WordStream {
   const PhiloxKey key_;
   const uint64_t node_;
   const uint32_t tree_;
-  uint32_t block_ = std::numeric_limits<uint32_t>::max();
+  uint32_t block_ = kMax32;
   PhiloxWords words_{};
 };
 
