@@ -1,0 +1,529 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "common/cuda/sample/copy_picks.cuh"
+#include "common/cuda/sample/device_array.cuh"
+#include "common/cuda/sample/find_lists.cuh"
+#include "common/cuda/sample/hop_job.h"
+#include "common/cuda/sample/lists.cuh"
+#include "common/cuda/sample/node_numbers.cuh"
+#include "common/cuda/sample/pick_labor.cuh"
+#include "common/cuda/sample/pick_uniform.cuh"
+#include "common/cuda/sample/pick_weighted.cuh"
+
+namespace millrace::cuda {
+
+// One relation of a job. Its lists stay in the device's memory.
+struct HopRelation {
+  int list_type = 0;
+  int neighbor_type = 0;
+  Lists lists;
+  // By hop: 0 to leave the relation out, negative for all neighbours, otherwise
+  // up to kMaxFanout.
+  std::vector<int32_t> fanouts;
+  bool feature_rows = false;
+};
+
+struct HopJob {
+  std::vector<uint64_t> node_counts;  // in the graph, per type
+  std::vector<HopRelation> relations;
+  int hops = 0;
+  PickRule rule = PickRule::kUniform;
+  bool replace = false;
+  bool disjoint = false;
+  bool edge_ids = false;
+  uint64_t job_seed = 1;
+  uint32_t epoch = 0;
+  uint32_t batch = 0;
+};
+
+// The edges of a relation in the device's memory, as EdgeBlock has them; null
+// where the batch has no such column.
+struct HopEdges {
+  uint64_t count = 0;
+  uint64_t expanded = 0;  // indptr has one element more
+  const uint32_t* indptr = nullptr;
+  const uint32_t* neighbor = nullptr;
+  const int64_t* edge_id = nullptr;
+  const uint64_t* feature_row = nullptr;
+};
+
+struct HopNodes {
+  std::vector<uint32_t> hop_offsets;  // as in NodeBlock
+  const uint64_t* ids = nullptr;
+  const uint32_t* trees = nullptr;  // null unless disjoint
+};
+
+// Makes the topology of batches on a device, bit for bit as SampleTopology()
+// makes it from the same seeds: its hops, for the rules of PickRule, without
+// excluded edges and train graphs.
+//
+// The host waits for the device once for each hop whose number of picks has no
+// small bound (all neighbours, or a huge frontier), and once at the end.
+//
+// A Queue runs work on the device in order. Its functions are
+//
+// * void* Allocate(size_t bytes), null if there is not enough memory, and
+//   void Free(void* data);
+// * void Copy(void* to, const void* from, size_t bytes), within the device;
+// * void Upload(the same), which has read `from` when it returns;
+// * bool Download(the same), which waits, and is false if the queue has failed;
+// * void LaunchEach(kernel, uint64_t work, arguments...), for a kernel whose
+//   threads work alone: at most one for each piece of work;
+// * void LaunchBlocks(kernel, uint64_t blocks, unsigned threads, arguments...):
+//   at most as many blocks, of at most as many threads, in whole warps;
+// * void ExclusiveSum(const uint64_t* from, uint64_t* to, uint64_t count).
+//
+// Not thread-safe. The queue must outlive it. Arrays are kept for the next
+// batch.
+template <typename Queue>
+class HopSampler {
+ public:
+  explicit HopSampler(Queue& queue)
+      : queue_(queue),
+        counters_(queue),
+        times_(queue),
+        seed_ids_(queue),
+        seed_trees_(queue),
+        seed_locals_(queue),
+        slots_(queue),
+        picked_ids_(queue),
+        picked_trees_(queue),
+        numbering_(queue) {}
+
+  // `times` are those of the trees, of which tree t has number t modulo their
+  // count; empty unless temporal.
+  HopOutcome Sample(const HopJob& job, std::span<const SeedNodes> seeds,
+                    std::span<const int64_t> times) {
+    job_ = &job;
+    hop_ = 0;
+    if (!Start(seeds, times)) return HopOutcome::kNoMemory;
+    NumberSeeds(seeds);
+    CloseHop(0);
+    for (hop_ = 0; hop_ < job.hops; ++hop_) {
+      const HopOutcome outcome = AddHop();
+      if (outcome != HopOutcome::kMade) return outcome;
+    }
+    if (!ReadCounters()) return HopOutcome::kFailed;
+    return trouble() != 0 ? HopOutcome::kTrouble : HopOutcome::kMade;
+  }
+
+  // The last batch, once it is made. Views are valid until the next.
+
+  HopNodes nodes(int type) const {
+    HopNodes nodes{{0}, types_[type].ids(), types_[type].trees()};
+    for (int hop = 0; hop <= job_->hops; ++hop) {
+      nodes.hop_offsets.push_back(
+          static_cast<uint32_t>(host_[OffsetAt(type, hop + 1)]));
+    }
+    return nodes;
+  }
+  HopEdges edges(int relation) const {
+    const Columns& columns = columns_[relation];
+    const HopRelation& of = job_->relations[relation];
+    return {
+        .count = host_[EdgesAt(relation)],
+        .expanded = host_[OffsetAt(of.list_type, job_->hops)],
+        .indptr = columns.indptr.data(),
+        .neighbor = columns.neighbor.data(),
+        .edge_id = job_->edge_ids ? columns.edge_id.data() : nullptr,
+        .feature_row = of.feature_rows ? columns.feature_row.data() : nullptr};
+  }
+  // Local ids of the seeds, list after list.
+  const uint32_t* seed_locals() const { return seed_locals_.data(); }
+  // Trouble bits.
+  uint32_t trouble() const { return static_cast<uint32_t>(host_[0]); }
+
+ private:
+  // Above this many picks, memory is allocated for as many as there are instead
+  // of as many as there could be.
+  static constexpr uint64_t kMaxAssumed = uint64_t{64} << 20;
+  static constexpr uint64_t kMaxRows = 0x7FFFFFFF;
+
+  // Of one relation.
+  struct Columns {
+    explicit Columns(Queue& queue)
+        : ranges(queue),
+          counts(queue),
+          offsets(queue),
+          indptr(queue),
+          neighbor(queue),
+          edge_id(queue),
+          feature_row(queue) {}
+
+    DeviceArray<Queue, DeviceRange> ranges;
+    DeviceArray<Queue, uint64_t> counts, offsets;
+    DeviceArray<Queue, uint32_t> indptr, neighbor;
+    DeviceArray<Queue, int64_t> edge_id;
+    DeviceArray<Queue, uint64_t> feature_row;
+  };
+
+  // Upper bounds of sizes that only the device knows exactly.
+  struct Bounds {
+    std::vector<uint64_t> nodes, frontier;  // per type
+    std::vector<uint64_t> edges;            // per relation
+    uint64_t picks = 0;                     // of a step
+  };
+
+  // Layout of the counters: the trouble bits, for each type its nodes, for each
+  // relation its edges, the total of its offsets and its picks in the current
+  // hop, the seeds numbered, for each list of seeds its size, and for each type
+  // the first local id of each hop's nodes, of which the seeds' is 0.
+  uint64_t types() const { return job_->node_counts.size(); }
+  uint64_t relations() const { return job_->relations.size(); }
+  uint64_t NodesAt(uint64_t type) const { return 1 + type; }
+  uint64_t EdgesAt(uint64_t r) const { return 1 + types() + 3 * r; }
+  uint64_t TotalAt(uint64_t r) const { return EdgesAt(r) + 1; }
+  uint64_t PicksAt(uint64_t r) const { return EdgesAt(r) + 2; }
+  uint64_t SeedsAt() const { return EdgesAt(relations()); }
+  uint64_t SeedCountAt(uint64_t list) const { return SeedsAt() + 1 + list; }
+  uint64_t OffsetAt(uint64_t type, int hop) const {
+    return SeedCountAt(seed_lists_) + type * stride() + hop;
+  }
+  uint64_t stride() const { return static_cast<uint64_t>(job_->hops) + 2; }
+  uint64_t* counter(uint64_t at) const { return counters_.data() + at; }
+  uint32_t* device_trouble() const {
+    return reinterpret_cast<uint32_t*>(counters_.data());
+  }
+
+  bool ReadCounters() {
+    return queue_.Download(host_.data(), counters_.data(),
+                           host_.size() * sizeof(uint64_t));
+  }
+
+  // Forgets the last batch, and uploads the seeds.
+  bool Start(std::span<const SeedNodes> seeds, std::span<const int64_t> times) {
+    while (types_.size() < types()) types_.emplace_back(queue_);
+    while (columns_.size() < relations()) columns_.emplace_back(queue_);
+    seed_lists_ = seeds.size();
+    host_.assign(OffsetAt(types(), 0), 0);
+    std::vector<uint64_t> ids;
+    std::vector<uint32_t> trees;
+    bounds_ = {.nodes = std::vector<uint64_t>(types()),
+               .frontier = std::vector<uint64_t>(types()),
+               .edges = std::vector<uint64_t>(relations())};
+    for (size_t s = 0; s < seeds.size(); ++s) {
+      host_[SeedCountAt(s)] = seeds[s].ids.size();
+      bounds_.nodes[seeds[s].type] += seeds[s].ids.size();
+      ids.insert(ids.end(), seeds[s].ids.begin(), seeds[s].ids.end());
+      trees.insert(trees.end(), seeds[s].trees.begin(), seeds[s].trees.end());
+    }
+    bounds_.frontier = bounds_.nodes;
+    most_trees_ = job_->disjoint ? ids.size() : 1;
+    seed_bounds_ = bounds_.nodes;
+    time_count_ = times.size();
+    if (!counters_.Reserve(host_.size()) || !times_.Reserve(times.size() + 1) ||
+        !seed_ids_.Reserve(ids.size() + 1) ||
+        !seed_trees_.Reserve(trees.size() + 1) ||
+        !seed_locals_.Reserve(ids.size() + 1) ||
+        !numbering_.Reserve(ids.size())) {
+      return false;
+    }
+    Upload(counters_, std::span<const uint64_t>(host_));
+    Upload(times_, times);
+    Upload(seed_ids_, std::span<const uint64_t>(ids));
+    Upload(seed_trees_, std::span<const uint32_t>(trees));
+    for (size_t t = 0; t < types(); ++t) {
+      types_[t].Start(job_->disjoint, counter(NodesAt(t)));
+    }
+    return ReserveAhead(0, /*totals_known=*/false);
+  }
+
+  template <typename T>
+  void Upload(const DeviceArray<Queue, T>& to, std::span<const T> from) {
+    if (!from.empty()) queue_.Upload(to.data(), from.data(), from.size_bytes());
+  }
+
+  void NumberSeeds(std::span<const SeedNodes> seeds) {
+    uint64_t begin = 0;
+    for (size_t s = 0; s < seeds.size(); ++s) {
+      const uint64_t count = seeds[s].ids.size();
+      types_[seeds[s].type].Number(
+          {seed_ids_.data() + begin,
+           job_->disjoint ? seed_trees_.data() + begin : nullptr,
+           counter(SeedCountAt(s)), count},
+          numbering_, counter(SeedsAt()), seed_locals_.data(),
+          device_trouble());
+      begin += count;
+    }
+  }
+
+  void CloseHop(int hop) {
+    queue_.LaunchEach(cuda::CloseHop, types(), counter(NodesAt(0)), types(),
+                      stride(), counter(OffsetAt(0, hop + 1)));
+  }
+
+  // The largest number of nodes that a type can have in the batch.
+  uint64_t MostNodes(int type) const {
+    const uint64_t graph = job_->node_counts[type];
+    const uint64_t trees = std::max<uint64_t>(most_trees_, 1);
+    const uint64_t all = graph > kMaxRows / trees ? kMaxRows : graph * trees;
+    return std::min(all + seed_bounds_[type], kMaxRows);
+  }
+
+  bool IsExact(int hop, const Bounds& bounds) const {
+    for (const HopRelation& relation : job_->relations) {
+      const int32_t fanout = relation.fanouts[hop];
+      const uint64_t frontier = bounds.frontier[relation.list_type];
+      if (fanout != 0 && frontier > 0 &&
+          (fanout < 0 || frontier > kMaxAssumed / fanout)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  uint64_t MostPicks(int hop, uint64_t r, const Bounds& bounds) const {
+    const HopRelation& relation = job_->relations[r];
+    return bounds.frontier[relation.list_type] *
+           static_cast<uint64_t>(std::max(relation.fanouts[hop], 0));
+  }
+
+  // Adds a hop to `bounds`. Its picks are `totals`, if given, otherwise as many
+  // as there can be.
+  void Advance(int hop, bool totals_known, Bounds& bounds) const {
+    std::vector<uint64_t> added(types());
+    for (uint64_t r = 0; r < relations(); ++r) {
+      const uint64_t picks =
+          totals_known ? totals_[r] : MostPicks(hop, r, bounds);
+      bounds.picks = std::max(bounds.picks, picks);
+      bounds.edges[r] += picks;
+      added[job_->relations[r].neighbor_type] += picks;
+    }
+    for (size_t t = 0; t < types(); ++t) {
+      bounds.frontier[t] = std::min(added[t], MostNodes(static_cast<int>(t)));
+      bounds.nodes[t] =
+          std::min(bounds.nodes[t] + added[t], MostNodes(static_cast<int>(t)));
+    }
+  }
+
+  // Reserves memory up to the next hop whose totals are not known yet. What
+  // arrays hold must be what host_ says.
+  bool ReserveAhead(int hop, bool totals_known) {
+    Bounds bounds = bounds_;
+    for (int h = hop; h < job_->hops; ++h) {
+      const bool known = totals_known && h == hop;
+      if (!known && IsExact(h, bounds)) break;
+      Advance(h, known, bounds);
+    }
+    for (size_t t = 0; t < types(); ++t) {
+      if (!types_[t].Reserve(bounds.nodes[t], host_[NodesAt(t)])) return false;
+    }
+    for (uint64_t r = 0; r < relations(); ++r) {
+      if (!ReserveEdges(r, bounds)) return false;
+    }
+    return slots_.Reserve(bounds.picks) && picked_ids_.Reserve(bounds.picks) &&
+           (!job_->disjoint || picked_trees_.Reserve(bounds.picks)) &&
+           numbering_.Reserve(bounds.picks);
+  }
+
+  bool ReserveEdges(uint64_t r, const Bounds& bounds) {
+    const HopRelation& relation = job_->relations[r];
+    Columns& columns = columns_[r];
+    const uint64_t used = host_[EdgesAt(r)];
+    const uint64_t closed = host_[OffsetAt(relation.list_type, hop_)];
+    if (!columns.indptr.Reserve(bounds.nodes[relation.list_type] + 1,
+                                hop_ == 0 ? 0 : closed + 1)) {
+      return false;
+    }
+    if (hop_ == 0) {
+      constexpr uint32_t kNone = 0;
+      queue_.Upload(columns.indptr.data(), &kNone, sizeof(kNone));
+    }
+    const uint64_t edges = bounds.edges[r] + 1;
+    return columns.neighbor.Reserve(edges, used) &&
+           (!job_->edge_ids || columns.edge_id.Reserve(edges, used)) &&
+           (!relation.feature_rows || columns.feature_row.Reserve(edges, used));
+  }
+
+  HopOutcome AddHop() {
+    for (uint64_t r = 0; r < relations(); ++r) {
+      if (IsIdle(r)) continue;
+      if (!FindLists(r)) return HopOutcome::kNoMemory;
+    }
+    const bool exact = IsExact(hop_, bounds_);
+    if (exact) {
+      if (!ReadTotals()) return HopOutcome::kFailed;
+      if (trouble() != 0 || HasTooManyPicks()) return HopOutcome::kTrouble;
+      if (!ReserveAhead(hop_, /*totals_known=*/true)) {
+        return HopOutcome::kNoMemory;
+      }
+    }
+    for (uint64_t r = 0; r < relations(); ++r) AddStep(r, exact);
+    Advance(hop_, exact, bounds_);
+    CloseHop(hop_ + 1);
+    return HopOutcome::kMade;
+  }
+
+  // Whether the relation has no part in the hop.
+  bool IsIdle(uint64_t r) const {
+    const HopRelation& relation = job_->relations[r];
+    return relation.fanouts[hop_] == 0 ||
+           bounds_.frontier[relation.list_type] == 0;
+  }
+
+  // Makes the bounds exact, and reads the totals of the hop.
+  bool ReadTotals() {
+    for (uint64_t r = 0; r < relations(); ++r) {
+      if (IsIdle(r)) continue;
+      const uint64_t bound = bounds_.frontier[job_->relations[r].list_type];
+      queue_.LaunchEach(CopyTotal, 1, columns_[r].offsets.data() + bound,
+                        counter(TotalAt(r)));
+    }
+    if (!ReadCounters()) return false;
+    totals_.assign(relations(), 0);
+    for (uint64_t r = 0; r < relations(); ++r) {
+      if (!IsIdle(r)) totals_[r] = host_[TotalAt(r)];
+      bounds_.edges[r] = host_[EdgesAt(r)];
+    }
+    for (size_t t = 0; t < types(); ++t) bounds_.nodes[t] = host_[NodesAt(t)];
+    return true;
+  }
+
+  bool HasTooManyPicks() const {
+    for (uint64_t r = 0; r < relations(); ++r) {
+      const int type = job_->relations[r].list_type;
+      const uint64_t frontier =
+          host_[OffsetAt(type, hop_ + 1)] - host_[OffsetAt(type, hop_)];
+      const auto fanout =
+          static_cast<uint64_t>(std::max(job_->relations[r].fanouts[hop_], 0));
+      if (totals_[r] > kMaxRows ||
+          (job_->replace && fanout * frontier > kMaxRows)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  HopStep MakeStep(uint64_t r) const {
+    const HopRelation& relation = job_->relations[r];
+    const NodeNumbers<Queue>& nodes = types_[relation.list_type];
+    const Columns& columns = columns_[r];
+    HopStep step;
+    step.lists = relation.lists;
+    step.frontier = {nodes.ids(), nodes.trees(),
+                     time_count_ > 0 ? times_.data() : nullptr, time_count_,
+                     counter(OffsetAt(relation.list_type, hop_))};
+    step.rule = {job_->rule, job_->replace, relation.fanouts[hop_]};
+    step.domain = {.job_seed = job_->job_seed,
+                   .epoch = job_->epoch,
+                   .batch = job_->batch,
+                   .purpose = job_->rule == PickRule::kLabor
+                                  ? Purpose::kLabor
+                                  : Purpose::kNeighbor,
+                   .hop = hop_,
+                   .relation = static_cast<int>(r)};
+    step.key = step.domain.Key();
+    step.ranges = columns.ranges.data();
+    step.counts = columns.counts.data();
+    step.offsets = IsIdle(r) ? nullptr : columns.offsets.data();
+    step.slots = slots_.data();
+    step.picks = counter(PicksAt(r));
+    step.trouble = device_trouble();
+    return step;
+  }
+
+  bool FindLists(uint64_t r) {
+    const uint64_t bound = bounds_.frontier[job_->relations[r].list_type];
+    Columns& columns = columns_[r];
+    if (!columns.ranges.Reserve(bound) || !columns.counts.Reserve(bound + 1) ||
+        !columns.offsets.Reserve(bound + 1)) {
+      return false;
+    }
+    queue_.LaunchEach(cuda::FindLists, bound + 1, MakeStep(r), bound);
+    queue_.ExclusiveSum(columns.counts.data(), columns.offsets.data(),
+                        bound + 1);
+    return true;
+  }
+
+  // Draws from the lists of a relation, and adds what was picked.
+  void AddStep(uint64_t r, bool exact) {
+    const HopRelation& relation = job_->relations[r];
+    const uint64_t nodes = bounds_.frontier[relation.list_type];
+    const HopStep step = MakeStep(r);
+    const uint64_t most = exact ? totals_[r] : MostPicks(hop_, r, bounds_);
+    const bool idle = IsIdle(r);
+    if (!idle) {
+      queue_.LaunchEach(CheckTotal, 1, step.offsets + nodes,
+                        counter(EdgesAt(r)), most, counter(PicksAt(r)),
+                        step.trouble);
+    }
+    if (nodes > 0) {
+      queue_.LaunchEach(ExtendIndptr, nodes, step, counter(EdgesAt(r)),
+                        columns_[r].indptr.data());
+    }
+    if (idle || most == 0) return;
+    Pick(step, nodes, most);
+    const bool trees = job_->disjoint;
+    queue_.LaunchEach(
+        CopyPicks, most, step,
+        PickedColumns{
+            picked_ids_.data(), trees ? picked_trees_.data() : nullptr,
+            job_->edge_ids ? columns_[r].edge_id.data() : nullptr,
+            relation.feature_rows ? columns_[r].feature_row.data() : nullptr,
+            counter(EdgesAt(r))});
+    types_[relation.neighbor_type].Number(
+        {picked_ids_.data(), trees ? picked_trees_.data() : nullptr,
+         counter(PicksAt(r)), most},
+        numbering_, counter(EdgesAt(r)), columns_[r].neighbor.data(),
+        device_trouble());
+  }
+
+  void Pick(const HopStep& step, uint64_t nodes, uint64_t picks) {
+    constexpr uint64_t kWarpsOfBlock = kMaxBlock / kWarp;
+    const HopRule& rule = step.rule;
+    if (rule.takes_all() || rule.rule == PickRule::kLast) {
+      return queue_.LaunchEach(PickLastSlots, picks, step);
+    }
+    if (rule.rule == PickRule::kLabor) {
+      queue_.LaunchBlocks(PickLabor, nodes, kWarp, step, int64_t{0}, kLongList);
+      constexpr int64_t kNoLimit = 0x7FFFFFFFFFFFFFFF;
+      return queue_.LaunchBlocks(PickLabor, nodes, kMaxBlock, step, kLongList,
+                                 kNoLimit);
+    }
+    if (rule.rule == PickRule::kWeighted) {
+      return rule.replace
+                 ? queue_.LaunchEach(PickWeightedRepeatedly, picks, step)
+                 : queue_.LaunchEach(PickWeighted, nodes, step);
+    }
+    if (rule.replace) {
+      return queue_.LaunchEach(PickRepeatedly, picks, step);
+    }
+    return rule.fanout <= static_cast<int32_t>(kWarp)
+               ? queue_.LaunchBlocks(
+                     PickDistinctByWarp,
+                     (nodes + kWarpsOfBlock - 1) / kWarpsOfBlock, kMaxBlock,
+                     step)
+               : queue_.LaunchBlocks(PickDistinctByBlock, nodes, kMaxBlock,
+                                     step);
+  }
+
+  Queue& queue_;
+  const HopJob* job_ = nullptr;
+  int hop_ = 0;
+  uint64_t seed_lists_ = 0;
+  uint64_t most_trees_ = 1;
+  uint64_t time_count_ = 0;
+  std::vector<uint64_t> host_;         // counters when they were last read
+  std::vector<uint64_t> seed_bounds_;  // seeds per type
+  std::vector<uint64_t> totals_;       // of the current hop, if it is exact
+  Bounds bounds_;                      // before the current hop
+  DeviceArray<Queue, uint64_t> counters_;
+  DeviceArray<Queue, int64_t> times_;
+  DeviceArray<Queue, uint64_t> seed_ids_;
+  DeviceArray<Queue, uint32_t> seed_trees_, seed_locals_;
+  std::vector<NodeNumbers<Queue>> types_;
+  std::vector<Columns> columns_;
+  // Of one step.
+  DeviceArray<Queue, int64_t> slots_;
+  DeviceArray<Queue, uint64_t> picked_ids_;
+  DeviceArray<Queue, uint32_t> picked_trees_;
+  NumberingScratch<Queue> numbering_;
+};
+
+}  // namespace millrace::cuda

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Neighbour lists in the device's memory, and what a hop reads and writes.
+#pragma once
+
+#include <cstdint>
+
+#include "common/cuda/sample/kernel.cuh"
+#include "common/sample/draw/draw_domain.h"
+
+namespace millrace::cuda {
+
+// A column of ids of 32 or 64 bits.
+struct IdColumn {
+  const void* data = nullptr;
+  bool wide = false;
+
+  __device__ uint64_t operator[](int64_t row) const {
+    return wide ? static_cast<const uint64_t*>(data)[row]
+                : static_cast<const uint32_t*>(data)[row];
+  }
+};
+
+// The lists of one relation and direction in one partition; see NeighborLists
+// and NodeColumns of common/graph/store.h. Columns that do not exist are null.
+struct PartLists {
+  uint64_t first_id = 0;    // of the nodes that have the lists
+  uint64_t node_count = 0;  // of these
+  int64_t edge_count = 0;
+  IdColumn node_originals;
+  const int64_t* indptr = nullptr;
+  IdColumn indices;
+  IdColumn originals;  // of the neighbours; the indices in a dataset
+  const int64_t* times = nullptr;
+  const uint64_t* weight_sums = nullptr;
+  const int64_t* edge_ids = nullptr;
+  const int64_t* feature_rows = nullptr;  // null: the position in the lists
+};
+
+// All partitions' lists, ascending by first_id. In the device's memory.
+struct Lists {
+  const PartLists* parts = nullptr;
+  int part_count = 0;
+  uint64_t neighbor_limit = 0;  // number of nodes of the neighbours' type
+};
+
+// The rules of DrawRule that kernels have.
+enum class PickRule : uint8_t { kUniform, kWeighted, kLabor, kLast };
+
+struct HopRule {
+  PickRule rule = PickRule::kUniform;
+  bool replace = false;  // kUniform, kWeighted
+  int32_t fanout = 0;    // negative: all neighbours
+
+  MILLRACE_HOST_DEVICE bool takes_all() const { return fanout < 0; }
+};
+
+// The nodes whose lists are drawn from: those of a type with local ids from
+// bounds[0] up to but not including bounds[1].
+struct FrontierView {
+  const uint64_t* ids = nullptr;    // by local id
+  const uint32_t* trees = nullptr;  // null unless disjoint
+  const int64_t* times = nullptr;   // null unless temporal: of seeds
+  uint64_t time_count = 0;          // the tree t has the time t mod this
+  const uint64_t* bounds = nullptr;
+
+  __device__ uint64_t size() const { return bounds[1] - bounds[0]; }
+  __device__ uint64_t id(uint64_t i) const { return ids[bounds[0] + i]; }
+  __device__ uint32_t tree(uint64_t i) const {
+    return trees == nullptr ? 0 : trees[bounds[0] + i];
+  }
+};
+
+// Where the list of a frontier node is, or its admissible part.
+struct DeviceRange {
+  int64_t begin = 0;
+  int64_t degree = 0;
+  uint32_t part = 0;
+  uint32_t row = 0;
+};
+
+// One relation's part of a hop. Arrays without another size have one element
+// for each node of the frontier.
+struct HopStep {
+  Lists lists;
+  FrontierView frontier;
+  HopRule rule;
+  DrawDomain domain;
+  PhiloxKey key;  // of the domain
+  DeviceRange* ranges = nullptr;
+  uint64_t* counts = nullptr;   // of picks, then a 0
+  uint64_t* offsets = nullptr;  // sums of counts, then their total
+  // Positions in the lists' files, node after node.
+  int64_t* slots = nullptr;  // [picks]
+  // Number of picks; 0 if they are too many.
+  const uint64_t* picks = nullptr;
+  uint32_t* trouble = nullptr;
+
+  __device__ const PartLists& part(const DeviceRange& range) const {
+    return lists.parts[range.part];
+  }
+  __device__ uint64_t original(const DeviceRange& range) const {
+    return part(range).node_originals[range.row];
+  }
+  // The frontier node of a pick.
+  __device__ uint64_t owner(uint64_t pick) const {
+    return static_cast<uint64_t>(UpperBound(
+               offsets, static_cast<int64_t>(frontier.size()), pick)) -
+           1;
+  }
+};
+
+}  // namespace millrace::cuda

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// The lists of a store as kernels read them. Must be included after
+// thread_queue.h.
+#pragma once
+
+#include <vector>
+
+#include "common/cuda/sample/hop_sampler.cuh"
+#include "common/graph/store.h"
+#include "common/sample/job.h"
+#include "common/sample/neighbor_source.h"
+
+namespace millrace::testing {
+
+inline cuda::IdColumn IdsOf(const Array& array) {
+  return {array.data(), array.dtype() == DType::kUint64};
+}
+
+template <typename T>
+const T* ColumnOf(const Array& array) {
+  return array.present() ? array.As<T>().data() : nullptr;
+}
+
+// The lists of all relations and partitions. The store must outlive it.
+class StoreLists {
+ public:
+  StoreLists(const Store& store, Direction direction)
+      : store_(store), direction_(direction) {
+    for (const Relation& relation : store.schema().relations) {
+      const auto r = static_cast<RelationIndex>(parts_.size());
+      std::vector<cuda::PartLists>& parts = parts_.emplace_back();
+      const TypeIndex type = ListOwnerType(relation, direction);
+      for (int p = 0; p < store.partition_count(); ++p) {
+        parts.push_back(PartOf(p, r, type));
+      }
+    }
+  }
+
+  cuda::Lists Of(RelationIndex r) const {
+    const TypeIndex type =
+        NeighborType(store_.schema().relations[r], direction_);
+    return {parts_[r].data(), static_cast<int>(parts_[r].size()),
+            store_.book(type).node_count()};
+  }
+  // To damage them.
+  std::vector<cuda::PartLists>& parts(RelationIndex r) { return parts_[r]; }
+
+ private:
+  cuda::PartLists PartOf(int p, RelationIndex r, TypeIndex type) const {
+    const Partition& partition = *store_.partition(p);
+    const NeighborLists& lists = partition.edges[r].lists(direction_);
+    cuda::PartLists part;
+    part.first_id = store_.book(type).begin(p);
+    part.node_count = store_.book(type).end(p) - part.first_id;
+    part.edge_count = lists.indices.rows();
+    part.node_originals = IdsOf(partition.nodes[type].original_id);
+    part.indptr = ColumnOf<int64_t>(lists.indptr);
+    part.indices = IdsOf(lists.indices);
+    part.originals = lists.neighbor_original_id.present()
+                         ? IdsOf(lists.neighbor_original_id)
+                         : part.indices;
+    part.times = ColumnOf<int64_t>(lists.time);
+    part.weight_sums = ColumnOf<uint64_t>(lists.weight_sum);
+    part.edge_ids = ColumnOf<int64_t>(lists.edge_id);
+    part.feature_rows = ColumnOf<int64_t>(lists.slot);
+    return part;
+  }
+
+  const Store& store_;
+  const Direction direction_;
+  std::vector<std::vector<cuda::PartLists>> parts_;  // [relation][partition]
+};
+
+inline cuda::PickRule RuleOf(const JobSpec& spec) {
+  if (spec.temporal == TemporalStrategy::kLast) return cuda::PickRule::kLast;
+  if (spec.weighted) return cuda::PickRule::kWeighted;
+  return spec.method == SampleMethod::kLabor ? cuda::PickRule::kLabor
+                                             : cuda::PickRule::kUniform;
+}
+
+inline cuda::HopJob HopJobFor(const ResolvedJob& job, const Store& store,
+                              const StoreLists& lists, uint32_t batch) {
+  cuda::HopJob result;
+  for (size_t t = 0; t < store.schema().node_types.size(); ++t) {
+    const auto type = static_cast<TypeIndex>(t);
+    result.node_counts.push_back(store.book(type).node_count());
+  }
+  for (size_t i = 0; i < store.schema().relations.size(); ++i) {
+    const auto r = static_cast<RelationIndex>(i);
+    const Relation& relation = store.schema().relations[i];
+    const Direction direction = job.spec.direction;
+    result.relations.push_back(
+        {.list_type = ListOwnerType(relation, direction),
+         .neighbor_type = NeighborType(relation, direction),
+         .lists = lists.Of(r),
+         .fanouts = {job.fanouts[i].begin(), job.fanouts[i].end()},
+         .feature_rows = relation.feature.present()});
+  }
+  result.hops = job.hops;
+  result.rule = RuleOf(job.spec);
+  result.replace = job.spec.replace;
+  result.disjoint = job.spec.disjoint;
+  result.edge_ids = true;
+  result.job_seed = job.spec.seed;
+  result.batch = batch;
+  return result;
+}
+
+}  // namespace millrace::testing
