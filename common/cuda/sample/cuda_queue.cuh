@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// A queue for HopSampler (hop_sampler.cuh) that is a CUDA stream. Only for
+// nvcc.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cub/device/device_scan.cuh>
+
+#include "common/cuda/sample/kernel.cuh"
+
+namespace millrace::cuda {
+
+// Work and memory of one stream of the current device, which must stay the
+// calling thread's. After the first failure of the runtime nothing more is
+// done; failure() says what it was, except that memory has run out.
+// Not thread-safe. The stream must outlive it.
+class CudaQueue {
+ public:
+  explicit CudaQueue(cudaStream_t stream) : stream_(stream) {
+    int device = 0, processors = 0;
+    Check(cudaGetDevice(&device));
+    Check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount,
+                                 device));
+    max_grid_ = static_cast<uint64_t>(std::max(processors, 1)) * kBlocksEach;
+  }
+  ~CudaQueue() {
+    if (scratch_ != nullptr) Free(scratch_);
+  }
+  CudaQueue(const CudaQueue&) = delete;
+  CudaQueue& operator=(const CudaQueue&) = delete;
+
+  // cudaSuccess if all calls have succeeded.
+  cudaError_t failure() const { return failure_; }
+
+  void* Allocate(size_t bytes) {
+    if (failure_ != cudaSuccess) return nullptr;
+    void* data = nullptr;
+    const cudaError_t status = cudaMallocAsync(&data, bytes, stream_);
+    if (status == cudaSuccess) return data;
+    if (status == cudaErrorMemoryAllocation) {
+      cudaGetLastError();  // which would be taken for that of a later call
+    } else {
+      Check(status);
+    }
+    return nullptr;
+  }
+  void Free(void* data) { Check(cudaFreeAsync(data, stream_)); }
+
+  void Copy(void* to, const void* from, size_t bytes) {
+    CopyBytes(to, from, bytes, cudaMemcpyDeviceToDevice);
+  }
+  // `from` is not pinned memory, of which the runtime makes a copy first.
+  void Upload(void* to, const void* from, size_t bytes) {
+    CopyBytes(to, from, bytes, cudaMemcpyHostToDevice);
+  }
+  bool Download(void* to, const void* from, size_t bytes) {
+    CopyBytes(to, from, bytes, cudaMemcpyDeviceToHost);
+    if (failure_ == cudaSuccess) Check(cudaStreamSynchronize(stream_));
+    return failure_ == cudaSuccess;
+  }
+
+  template <typename... Parameters, typename... Arguments>
+  void LaunchEach(void (*kernel)(Parameters...), uint64_t work,
+                  Arguments... arguments) {
+    LaunchBlocks(kernel, (work + kMaxBlock - 1) / kMaxBlock,
+                 static_cast<unsigned>(std::min<uint64_t>(work, kMaxBlock)),
+                 arguments...);
+  }
+  template <typename... Parameters, typename... Arguments>
+  void LaunchBlocks(void (*kernel)(Parameters...), uint64_t blocks,
+                    unsigned threads, Arguments... arguments) {
+    if (failure_ != cudaSuccess) return;
+    const auto grid = static_cast<unsigned>(std::min(blocks, max_grid_));
+    kernel<<<grid, threads, 0, stream_>>>(arguments...);
+    Check(cudaGetLastError());
+  }
+
+  void ExclusiveSum(const uint64_t* from, uint64_t* to, uint64_t count) {
+    if (failure_ != cudaSuccess) return;
+    size_t bytes = 0;
+    Check(cub::DeviceScan::ExclusiveSum(nullptr, bytes, from, to, count,
+                                        stream_));
+    if (!ReserveScratch(bytes)) return;
+    Check(cub::DeviceScan::ExclusiveSum(scratch_, bytes, from, to, count,
+                                        stream_));
+  }
+
+ private:
+  // Enough for kernels with few registers; threads step over the rest.
+  static constexpr uint64_t kBlocksEach = 16;
+
+  void Check(cudaError_t status) {
+    if (failure_ == cudaSuccess) failure_ = status;
+  }
+  void CopyBytes(void* to, const void* from, size_t bytes,
+                 cudaMemcpyKind kind) {
+    if (failure_ != cudaSuccess) return;
+    Check(cudaMemcpyAsync(to, from, bytes, kind, stream_));
+  }
+  // The sums of a hop cannot be left out, so that too little memory for them is
+  // a failure.
+  bool ReserveScratch(size_t bytes) {
+    if (bytes <= scratch_bytes_) return true;
+    if (scratch_ != nullptr) Free(scratch_);
+    scratch_ = Allocate(bytes);
+    scratch_bytes_ = scratch_ == nullptr ? 0 : bytes;
+    if (scratch_ == nullptr) Check(cudaErrorMemoryAllocation);
+    return scratch_ != nullptr;
+  }
+
+  const cudaStream_t stream_;
+  cudaError_t failure_ = cudaSuccess;
+  uint64_t max_grid_ = 1;
+  void* scratch_ = nullptr;
+  size_t scratch_bytes_ = 0;
+};
+
+}  // namespace millrace::cuda
