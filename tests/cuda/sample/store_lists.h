@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lists of a store as kernels read them. Must be included after
-// thread_queue.h.
+// The lists of a store as kernels read them.
 #pragma once
 
 #include <vector>
 
+#include "tests/cuda/sample/thread_queue.h"
+// The kernels need the words of CUDA C++.
 #include "common/cuda/sample/hop_sampler.cuh"
 #include "common/graph/store.h"
+#include "common/sample/batch.h"
 #include "common/sample/job.h"
 #include "common/sample/neighbor_source.h"
 
