@@ -2,9 +2,14 @@
 // The lists of a store as kernels read them.
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <cstdint>
 #include <vector>
 
-#include "tests/cuda/sample/thread_queue.h"
+#if !defined(__CUDACC__)
+#include "tests/support/cuda_threads.h"
+#endif
 // The kernels need the words of CUDA C++.
 #include "common/cuda/sample/hop_sampler.cuh"
 #include "common/graph/store.h"
@@ -38,11 +43,16 @@ class StoreLists {
     }
   }
 
-  cuda::Lists Of(RelationIndex r) const {
+  RelationIndex relations() const {
+    return static_cast<RelationIndex>(parts_.size());
+  }
+  uint64_t neighbor_limit(RelationIndex r) const {
     const TypeIndex type =
         NeighborType(store_.schema().relations[r], direction_);
-    return {parts_[r].data(), static_cast<int>(parts_[r].size()),
-            store_.book(type).node_count()};
+    return store_.book(type).node_count();
+  }
+  const std::vector<cuda::PartLists>& parts(RelationIndex r) const {
+    return parts_[r];
   }
   // To damage them.
   std::vector<cuda::PartLists>& parts(RelationIndex r) { return parts_[r]; }
@@ -73,7 +83,64 @@ class StoreLists {
   std::vector<std::vector<cuda::PartLists>> parts_;  // [relation][partition]
 };
 
-inline cuda::PickRule RuleOf(const JobSpec& spec) {
+// A copy of lists in a queue's memory. The queue must outlive it.
+template <typename Queue>
+class QueueLists {
+ public:
+  QueueLists(Queue& queue, const StoreLists& lists) : queue_(queue) {
+    for (RelationIndex r = 0; r < lists.relations(); ++r) {
+      std::vector<cuda::PartLists> parts = lists.parts(r);
+      for (cuda::PartLists& part : parts) CopyColumns(part);
+      lists_.push_back({Copy(parts.data(), parts.size()),
+                        static_cast<int>(parts.size()),
+                        lists.neighbor_limit(r)});
+    }
+  }
+  ~QueueLists() {
+    for (void* copy : copies_) queue_.Free(copy);
+  }
+  QueueLists(const QueueLists&) = delete;
+  QueueLists& operator=(const QueueLists&) = delete;
+
+  const std::vector<cuda::Lists>& lists() const { return lists_; }
+
+ private:
+  void CopyColumns(cuda::PartLists& part) {
+    const uint64_t nodes = part.node_count;
+    const auto edges = static_cast<uint64_t>(part.edge_count);
+    part.node_originals = Copy(part.node_originals, nodes);
+    part.indptr = Copy(part.indptr, nodes + 1);
+    part.indices = Copy(part.indices, edges);
+    part.originals = Copy(part.originals, edges);
+    part.times = Copy(part.times, edges);
+    part.weight_sums = Copy(part.weight_sums, edges);
+    part.edge_ids = Copy(part.edge_ids, edges);
+    part.feature_rows = Copy(part.feature_rows, edges);
+  }
+  cuda::IdColumn Copy(const cuda::IdColumn& ids, uint64_t rows) {
+    return {CopyBytes(ids.data, rows * (ids.wide ? 8 : 4)), ids.wide};
+  }
+  template <typename T>
+  const T* Copy(const T* from, uint64_t rows) {
+    return static_cast<const T*>(CopyBytes(from, rows * sizeof(T)));
+  }
+  // Null if there is nothing to copy.
+  const void* CopyBytes(const void* from, uint64_t bytes) {
+    if (from == nullptr || bytes == 0) return nullptr;
+    void* copy = queue_.Allocate(bytes);
+    EXPECT_NE(copy, nullptr);
+    if (copy == nullptr) return nullptr;
+    copies_.push_back(copy);
+    queue_.Upload(copy, from, bytes);
+    return copy;
+  }
+
+  Queue& queue_;
+  std::vector<cuda::Lists> lists_;  // [relation]
+  std::vector<void*> copies_;
+};
+
+inline cuda::PickRule PickRuleOf(const JobSpec& spec) {
   if (spec.temporal == TemporalStrategy::kLast) return cuda::PickRule::kLast;
   if (spec.weighted) return cuda::PickRule::kWeighted;
   return spec.method == SampleMethod::kLabor ? cuda::PickRule::kLabor
@@ -81,7 +148,8 @@ inline cuda::PickRule RuleOf(const JobSpec& spec) {
 }
 
 inline cuda::HopJob HopJobFor(const ResolvedJob& job, const Store& store,
-                              const StoreLists& lists, uint32_t batch) {
+                              const std::vector<cuda::Lists>& lists,
+                              uint32_t batch) {
   cuda::HopJob result;
   for (size_t t = 0; t < store.schema().node_types.size(); ++t) {
     const auto type = static_cast<TypeIndex>(t);
@@ -94,12 +162,12 @@ inline cuda::HopJob HopJobFor(const ResolvedJob& job, const Store& store,
     result.relations.push_back(
         {.list_type = ListOwnerType(relation, direction),
          .neighbor_type = NeighborType(relation, direction),
-         .lists = lists.Of(r),
+         .lists = lists[r],
          .fanouts = {job.fanouts[i].begin(), job.fanouts[i].end()},
          .feature_rows = relation.feature.present()});
   }
   result.hops = job.hops;
-  result.rule = RuleOf(job.spec);
+  result.rule = PickRuleOf(job.spec);
   result.replace = job.spec.replace;
   result.disjoint = job.spec.disjoint;
   result.edge_ids = true;
