@@ -78,7 +78,7 @@ set(MILLRACE_DATA_TESTS
 set(MILLRACE_SLOW_TESTS
     bad_requests_test chaos_test clock_steps_test collectives_test
     compare_losses_test compressed_import_test connections_test
-    damaged_replica_test examples_test golden_digests_test heartbeat_test
+    damaged_replica_test device_hop_sampler_test examples_test golden_digests_test heartbeat_test
     http_server_test install_test link_trainer_test lost_server_test
     mixed_abuse_test npy_import_test oracle_compare oracle_edges_test
     programs_test quickstart_test replicas_test slow_replicas_test soak_test
@@ -88,7 +88,8 @@ set(MILLRACE_SLOW_TESTS
     train_torch_load_test trainer_test typed_trainer_test)
 
 # Tests of code that runs on GPUs.
-set(MILLRACE_CUDA_TESTS ptxemu_devices_test ptxemu_kernels_test
+set(MILLRACE_CUDA_TESTS
+    device_hop_sampler_test ptxemu_devices_test ptxemu_kernels_test
     ptxemu_planted_test)
 
 # The factor by which a sanitizer extends the time limits of tests.
