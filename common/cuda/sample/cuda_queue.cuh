@@ -35,9 +35,10 @@ class CudaQueue {
 
   // cudaSuccess if all calls have succeeded.
   cudaError_t failure() const { return failure_; }
+  bool failed() const { return failure_ != cudaSuccess; }
 
   void* Allocate(size_t bytes) {
-    if (failure_ != cudaSuccess) return nullptr;
+    if (failed()) return nullptr;
     void* data = nullptr;
     const cudaError_t status = cudaMallocAsync(&data, bytes, stream_);
     if (status == cudaSuccess) return data;
@@ -59,8 +60,8 @@ class CudaQueue {
   }
   bool Download(void* to, const void* from, size_t bytes) {
     CopyBytes(to, from, bytes, cudaMemcpyDeviceToHost);
-    if (failure_ == cudaSuccess) Check(cudaStreamSynchronize(stream_));
-    return failure_ == cudaSuccess;
+    if (!failed()) Check(cudaStreamSynchronize(stream_));
+    return !failed();
   }
 
   template <typename... Parameters, typename... Arguments>
@@ -73,14 +74,14 @@ class CudaQueue {
   template <typename... Parameters, typename... Arguments>
   void LaunchBlocks(void (*kernel)(Parameters...), uint64_t blocks,
                     unsigned threads, Arguments... arguments) {
-    if (failure_ != cudaSuccess) return;
+    if (failed()) return;
     const auto grid = static_cast<unsigned>(std::min(blocks, max_grid_));
     kernel<<<grid, threads, 0, stream_>>>(arguments...);
     Check(cudaGetLastError());
   }
 
   void ExclusiveSum(const uint64_t* from, uint64_t* to, uint64_t count) {
-    if (failure_ != cudaSuccess) return;
+    if (failed()) return;
     size_t bytes = 0;
     Check(cub::DeviceScan::ExclusiveSum(nullptr, bytes, from, to, count,
                                         stream_));
@@ -94,11 +95,11 @@ class CudaQueue {
   static constexpr uint64_t kBlocksEach = 16;
 
   void Check(cudaError_t status) {
-    if (failure_ == cudaSuccess) failure_ = status;
+    if (!failed()) failure_ = status;
   }
   void CopyBytes(void* to, const void* from, size_t bytes,
                  cudaMemcpyKind kind) {
-    if (failure_ != cudaSuccess) return;
+    if (failed()) return;
     Check(cudaMemcpyAsync(to, from, bytes, kind, stream_));
   }
   // The sums of a hop cannot be left out, so that too little memory for them is

@@ -68,8 +68,9 @@ struct HopNodes {
 //
 // A Queue runs work on the device in order. Its functions are
 //
-// * void* Allocate(size_t bytes), null if there is not enough memory, and
-//   void Free(void* data);
+// * bool failed(), whether it has failed and does nothing more;
+// * void* Allocate(size_t bytes), null if there is not enough memory or the
+//   queue has failed, and void Free(void* data);
 // * void Copy(void* to, const void* from, size_t bytes), within the device;
 // * void Upload(the same), which has read `from` when it returns;
 // * bool Download(the same), which waits, and is false if the queue has failed;
@@ -102,7 +103,7 @@ class HopSampler {
                     std::span<const int64_t> times) {
     job_ = &job;
     hop_ = 0;
-    if (!Start(seeds, times)) return HopOutcome::kNoMemory;
+    if (!Start(seeds, times)) return WithoutMemory();
     NumberSeeds(seeds);
     CloseHop(0);
     for (hop_ = 0; hop_ < job.hops; ++hop_) {
@@ -189,6 +190,11 @@ class HopSampler {
   uint64_t* counter(uint64_t at) const { return counters_.data() + at; }
   uint32_t* device_trouble() const {
     return reinterpret_cast<uint32_t*>(counters_.data());
+  }
+
+  // A queue that has failed allocates nothing more.
+  HopOutcome WithoutMemory() const {
+    return queue_.failed() ? HopOutcome::kFailed : HopOutcome::kNoMemory;
   }
 
   bool ReadCounters() {
@@ -344,14 +350,14 @@ class HopSampler {
   HopOutcome AddHop() {
     for (uint64_t r = 0; r < relations(); ++r) {
       if (IsIdle(r)) continue;
-      if (!FindLists(r)) return HopOutcome::kNoMemory;
+      if (!FindLists(r)) return WithoutMemory();
     }
     const bool exact = IsExact(hop_, bounds_);
     if (exact) {
       if (!ReadTotals()) return HopOutcome::kFailed;
       if (trouble() != 0 || HasTooManyPicks()) return HopOutcome::kTrouble;
       if (!ReserveAhead(hop_, /*totals_known=*/true)) {
-        return HopOutcome::kNoMemory;
+        return WithoutMemory();
       }
     }
     for (uint64_t r = 0; r < relations(); ++r) AddStep(r, exact);

@@ -33,6 +33,10 @@ TEST(DeviceHopSamplerTest, SurvivesEveryFailedAllocation) {
   SurvivesEveryFailedAllocation<StreamQueue>();
 }
 
+TEST(DeviceHopSamplerTest, SaysThatTheQueueHasFailed) {
+  SaysThatTheQueueHasFailed<StreamQueue>();
+}
+
 TEST(DeviceDamagedListsTest, ReportsListsThatLeaveTheirFile) {
   DamagedLists<StreamQueue>().ReportsListsThatLeaveTheirFile();
 }

@@ -152,6 +152,28 @@ void SurvivesEveryFailedAllocation() {
   EXPECT_EQ(queue.live(), live);
 }
 
+// A failed queue gives no memory, but that is not what is wrong with it.
+template <typename Queue>
+void SaysThatTheQueueHasFailed() {
+  const TestStore store(RandomGraph(4));
+  const auto opened = store.Open();
+  const ResolvedJob job =
+      ResolveJob(ExplicitJob({3, -1}, "item"), opened->manifest()).value();
+  const ResolvedSeeds seeds = SeedsOf(job, *opened, {{5, 6, 7}});
+  Queue queue;
+  const QueueLists lists(queue, StoreLists(*opened, job.spec.direction));
+  const cuda::HopJob hop_job = HopJobFor(job, *opened, lists.lists(), 0);
+  cuda::HopSampler used(queue), fresh(queue);
+  EXPECT_EQ(SampleOn(used, hop_job, job.seed_type, seeds),
+            cuda::HopOutcome::kMade);
+  queue.Fail();
+  EXPECT_TRUE(queue.failed());
+  EXPECT_EQ(SampleOn(used, hop_job, job.seed_type, seeds),
+            cuda::HopOutcome::kFailed);
+  EXPECT_EQ(SampleOn(fresh, hop_job, job.seed_type, seeds),
+            cuda::HopOutcome::kFailed);
+}
+
 inline constexpr cuda::PickRule kRules[] = {
     cuda::PickRule::kUniform, cuda::PickRule::kWeighted, cuda::PickRule::kLabor,
     cuda::PickRule::kLast};

@@ -31,6 +31,10 @@ TEST(HopSamplerTest, SurvivesEveryFailedAllocation) {
   SurvivesEveryFailedAllocation<ThreadQueue>();
 }
 
+TEST(HopSamplerTest, SaysThatTheQueueHasFailed) {
+  SaysThatTheQueueHasFailed<ThreadQueue>();
+}
+
 TEST(DamagedListsTest, ReportsListsThatLeaveTheirFile) {
   DamagedLists<ThreadQueue>().ReportsListsThatLeaveTheirFile();
 }

@@ -57,7 +57,7 @@ class StreamQueue : private TestStream, public cuda::CudaQueue {
  public:
   // Takes a size of blocks as ThreadQueue does, but HopSampler decides.
   explicit StreamQueue(unsigned = 0) : CudaQueue(stream()) {}
-  ~StreamQueue() { Expect(failure()); }
+  ~StreamQueue() { Expect(has_to_fail_ ? cudaSuccess : failure()); }
 
   void* Allocate(size_t bytes) {
     if (++allocations_ == failing_allocation_) return nullptr;
@@ -79,6 +79,13 @@ class StreamQueue : private TestStream, public cuda::CudaQueue {
     allocations_ = 0;
     failing_allocation_ = n;
   }
+  // Makes the queue fail.
+  void Fail() {
+    has_to_fail_ = true;
+    const int value = 0;
+    Upload(nullptr, &value, sizeof(value));
+    cudaGetLastError();  // which would be taken for that of a later call
+  }
   int allocations() const { return allocations_; }
   int live() const { return live_; }
   int waits() const { return waits_; }
@@ -87,6 +94,7 @@ class StreamQueue : private TestStream, public cuda::CudaQueue {
   int allocations_ = 0, failing_allocation_ = 0;
   int live_ = 0;
   int waits_ = 0;
+  bool has_to_fail_ = false;
 };
 
 }  // namespace millrace::testing

@@ -19,7 +19,7 @@ class ThreadQueue {
   explicit ThreadQueue(unsigned block = 32) : block_(block) {}
 
   void* Allocate(size_t bytes) {
-    if (++allocations_ == failing_allocation_) return nullptr;
+    if (failed_ || ++allocations_ == failing_allocation_) return nullptr;
     void* data = std::malloc(bytes);
     std::memset(data, 0xCD, bytes);
     ++live_;
@@ -37,8 +37,8 @@ class ThreadQueue {
   }
   bool Download(void* to, const void* from, size_t bytes) {
     ++waits_;
-    std::memcpy(to, from, bytes);
-    return true;
+    if (!failed_) std::memcpy(to, from, bytes);
+    return !failed_;
   }
   // Few threads find the same races sooner.
   template <typename... Parameters, typename... Arguments>
@@ -65,6 +65,9 @@ class ThreadQueue {
     allocations_ = 0;
     failing_allocation_ = n;
   }
+  // Makes the queue fail.
+  void Fail() { failed_ = true; }
+  bool failed() const { return failed_; }
   int allocations() const { return allocations_; }
   int live() const { return live_; }
   int waits() const { return waits_; }
@@ -74,6 +77,7 @@ class ThreadQueue {
   int allocations_ = 0, failing_allocation_ = 0;
   int live_ = 0;
   int waits_ = 0;
+  bool failed_ = false;
 };
 
 }  // namespace millrace::testing
