@@ -78,8 +78,9 @@ set(MILLRACE_DATA_TESTS
 set(MILLRACE_SLOW_TESTS
     bad_requests_test chaos_test clock_steps_test collectives_test
     compare_losses_test compressed_import_test connections_test
-    damaged_replica_test device_hop_sampler_test examples_test golden_digests_test heartbeat_test
-    http_server_test install_test link_trainer_test lost_server_test
+    damaged_replica_test device_hop_sampler_test examples_test
+    golden_digests_test heartbeat_test hop_sampler_test http_server_test
+    install_test link_trainer_test lost_server_test
     mixed_abuse_test npy_import_test oracle_compare oracle_edges_test
     programs_test quickstart_test replicas_test slow_replicas_test soak_test
     status_pages_test test_entries_test train_group_test
