@@ -44,6 +44,7 @@ absl::Status Copy(void* to, const void* from, size_t bytes) {
 cudaError_t EnqueueCopy(Stream* stream, void* to, const void* from,
                         size_t bytes) {
   if (bytes == 0) return cudaSuccess;
+  if (to == nullptr || from == nullptr) return cudaErrorInvalidValue;
   if (IsPageable(from, bytes)) {
     const auto* const begin = static_cast<const uint8_t*>(from);
     const auto staged =
