@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "common/cuda/sample/cuda_queue.cuh"
+#include "tests/cuda/sample/queue_counts.h"
 
 namespace millrace::testing {
 
@@ -53,14 +54,16 @@ class TestStream {
   uint64_t used_bytes_ = 0;
 };
 
-class StreamQueue : private TestStream, public cuda::CudaQueue {
+class StreamQueue : private TestStream,
+                    public cuda::CudaQueue,
+                    public QueueCounts {
  public:
   // Takes a size of blocks as ThreadQueue does, but HopSampler decides.
   explicit StreamQueue(unsigned = 0) : CudaQueue(stream()) {}
   ~StreamQueue() { Expect(has_to_fail_ ? cudaSuccess : failure()); }
 
   void* Allocate(size_t bytes) {
-    if (++allocations_ == failing_allocation_) return nullptr;
+    if (!MayAllocate()) return nullptr;
     void* data = CudaQueue::Allocate(bytes);
     if (data != nullptr) ++live_;
     return data;
@@ -74,11 +77,6 @@ class StreamQueue : private TestStream, public cuda::CudaQueue {
     return CudaQueue::Download(to, from, bytes);
   }
 
-  // The n-th allocation from now on fails; 0 for none.
-  void FailAllocation(int n) {
-    allocations_ = 0;
-    failing_allocation_ = n;
-  }
   // Makes the queue fail.
   void Fail() {
     has_to_fail_ = true;
@@ -86,14 +84,8 @@ class StreamQueue : private TestStream, public cuda::CudaQueue {
     Upload(nullptr, &value, sizeof(value));
     cudaGetLastError();  // which would be taken for that of a later call
   }
-  int allocations() const { return allocations_; }
-  int live() const { return live_; }
-  int waits() const { return waits_; }
 
  private:
-  int allocations_ = 0, failing_allocation_ = 0;
-  int live_ = 0;
-  int waits_ = 0;
   bool has_to_fail_ = false;
 };
 

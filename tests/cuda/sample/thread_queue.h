@@ -11,15 +11,17 @@
 #include <cstring>
 #include <numeric>
 
+#include "tests/cuda/sample/queue_counts.h"
+
 namespace millrace::testing {
 
-class ThreadQueue {
+class ThreadQueue : public QueueCounts {
  public:
   // Blocks that work together have up to `block` threads.
   explicit ThreadQueue(unsigned block = 32) : block_(block) {}
 
   void* Allocate(size_t bytes) {
-    if (failed_ || ++allocations_ == failing_allocation_) return nullptr;
+    if (failed_ || !MayAllocate()) return nullptr;
     void* data = std::malloc(bytes);
     std::memset(data, 0xCD, bytes);
     ++live_;
@@ -60,23 +62,12 @@ class ThreadQueue {
     std::exclusive_scan(from, from + count, to, uint64_t{0});
   }
 
-  // The n-th allocation from now on fails; 0 for none.
-  void FailAllocation(int n) {
-    allocations_ = 0;
-    failing_allocation_ = n;
-  }
   // Makes the queue fail.
   void Fail() { failed_ = true; }
   bool failed() const { return failed_; }
-  int allocations() const { return allocations_; }
-  int live() const { return live_; }
-  int waits() const { return waits_; }
 
  private:
   const unsigned block_;
-  int allocations_ = 0, failing_allocation_ = 0;
-  int live_ = 0;
-  int waits_ = 0;
   bool failed_ = false;
 };
 
