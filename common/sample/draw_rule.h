@@ -44,7 +44,7 @@ struct RuleChoice {
   // The field of JobSpec, and its value where that matters, as in FieldError.
   std::string_view field = {};
   std::string_view value = {};
-  // Whether the job has this value.
+  // Returns true if the job makes this choice.
   bool (*is_made)(const JobSpec& spec) = nullptr;
 };
 
@@ -110,7 +110,7 @@ static_assert([] {
   return true;
 }());
 
-// Whether an option of the job chooses the rule.
+// Returns true if one of the job's options selects the rule.
 inline bool Chooses(const JobSpec& spec, const DrawRuleInfo& rule) {
   return rule.choice.is_made != nullptr && rule.choice.is_made(spec);
 }

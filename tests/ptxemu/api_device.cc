@@ -19,7 +19,8 @@ bool CanReach(int from, int to) {
   return from != to && GetSettings().has_peer_access;
 }
 
-// Whether a call failed only because the current device has had a fault.
+// Returns true if a call succeeded, or failed only because of an earlier fault
+// of the current device.
 bool IsOnlyFault(cudaError_t error) {
   return error == cudaSuccess ||
          (!GetRuntime().devices.empty() && error == CurrentDevice().fault);

@@ -13,7 +13,7 @@ namespace millrace::cuda {
 // Lists of at least this degree are worth a larger block.
 inline constexpr int64_t kLongList = 2048;
 
-// What the threads of a block share.
+// Shared memory of a block.
 struct LaborSelect {
   static constexpr uint32_t kBins = 256;
 

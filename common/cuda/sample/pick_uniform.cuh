@@ -94,7 +94,7 @@ __global__ void __launch_bounds__(kMaxBlock) PickDistinctByWarp(HopStep step) {
 
 inline constexpr int32_t kMaxFanout = 1024;
 
-// What a block that picks for one node shares.
+// Shared memory of a block, which picks for one node at a time.
 struct DistinctDraws {
   static constexpr uint32_t kTable = 2 * kMaxFanout;
   static constexpr uint32_t kFree = 0xFFFFFFFF;
