@@ -63,16 +63,18 @@ __device__ inline int64_t CountPicks(const HopStep& step,
   const int64_t fanout = step.rule.fanout;
   const int64_t fewer = fanout < degree ? fanout : degree;
   switch (step.rule.rule) {
-    case PickRule::kUniform:
+    case DrawRule::kUniform:
       return step.rule.replace ? fanout : fewer;
-    case PickRule::kLabor:
-    case PickRule::kLast:
+    case DrawRule::kLabor:
+    case DrawRule::kLast:
       return fewer;
-    case PickRule::kWeighted: {
+    case DrawRule::kWeighted: {
       const uint64_t* sums = step.part(range).weight_sums + range.begin;
       if (sums[degree - 1] == 0) return 0;
       return step.rule.replace ? fanout : CountPositive(sums, degree, fewer);
     }
+    case DrawRule::kAmong:
+      return 0;  // no kernel picks by it
   }
   return 0;
 }

@@ -33,7 +33,7 @@ struct HopJob {
   std::vector<uint64_t> node_counts;  // in the graph, per type
   std::vector<HopRelation> relations;
   int hops = 0;
-  PickRule rule = PickRule::kUniform;
+  DrawRule rule = DrawRule::kUniform;  // not kAmong
   bool replace = false;
   bool disjoint = false;
   bool edge_ids = false;
@@ -60,7 +60,7 @@ struct HopNodes {
 };
 
 // Makes the topology of batches on a device, bit for bit as SampleTopology()
-// makes it from the same seeds: its hops, for the rules of PickRule, without
+// makes it from the same seeds: its hops, for all rules but kAmong, without
 // excluded edges and train graphs.
 //
 // The host waits for the device once for each hop whose number of picks has no
@@ -146,7 +146,7 @@ class HopSampler {
   static constexpr uint64_t kMaxAssumed = uint64_t{64} << 20;
   static constexpr uint64_t kMaxRows = 0x7FFFFFFF;
 
-  // Of one relation.
+  // A relation's arrays: of the current hop, then of the whole batch.
   struct Columns {
     explicit Columns(Queue& queue)
         : ranges(queue),
@@ -366,7 +366,7 @@ class HopSampler {
     return HopOutcome::kMade;
   }
 
-  // Whether the relation has no part in the hop.
+  // Returns true if the current hop draws nothing from the relation.
   bool IsIdle(uint64_t r) const {
     const HopRelation& relation = job_->relations[r];
     return relation.fanouts[hop_] == 0 ||
@@ -416,14 +416,13 @@ class HopSampler {
                      time_count_ > 0 ? times_.data() : nullptr, time_count_,
                      counter(OffsetAt(relation.list_type, hop_))};
     step.rule = {job_->rule, job_->replace, relation.fanouts[hop_]};
-    step.domain = {.job_seed = job_->job_seed,
-                   .epoch = job_->epoch,
-                   .batch = job_->batch,
-                   .purpose = job_->rule == PickRule::kLabor
-                                  ? Purpose::kLabor
-                                  : Purpose::kNeighbor,
-                   .hop = hop_,
-                   .relation = static_cast<int>(r)};
+    step.domain = {
+        .job_seed = job_->job_seed,
+        .epoch = job_->epoch,
+        .batch = job_->batch,
+        .purpose = InfoOf(job_->rule).own_purpose.value_or(Purpose::kNeighbor),
+        .hop = hop_,
+        .relation = static_cast<int>(r)};
     step.key = step.domain.Key();
     step.ranges = columns.ranges.data();
     step.counts = columns.counts.data();
@@ -483,16 +482,16 @@ class HopSampler {
   void Pick(const HopStep& step, uint64_t nodes, uint64_t picks) {
     constexpr uint64_t kWarpsOfBlock = kMaxBlock / kWarp;
     const HopRule& rule = step.rule;
-    if (rule.takes_all() || rule.rule == PickRule::kLast) {
+    if (rule.takes_all() || rule.rule == DrawRule::kLast) {
       return queue_.LaunchEach(PickLastSlots, picks, step);
     }
-    if (rule.rule == PickRule::kLabor) {
+    if (rule.rule == DrawRule::kLabor) {
       queue_.LaunchBlocks(PickLabor, nodes, kWarp, step, int64_t{0}, kLongList);
       constexpr int64_t kNoLimit = 0x7FFFFFFFFFFFFFFF;
       return queue_.LaunchBlocks(PickLabor, nodes, kMaxBlock, step, kLongList,
                                  kNoLimit);
     }
-    if (rule.rule == PickRule::kWeighted) {
+    if (rule.rule == DrawRule::kWeighted) {
       return rule.replace
                  ? queue_.LaunchEach(PickWeightedRepeatedly, picks, step)
                  : queue_.LaunchEach(PickWeighted, nodes, step);
@@ -525,7 +524,7 @@ class HopSampler {
   DeviceArray<Queue, uint32_t> seed_trees_, seed_locals_;
   std::vector<NodeNumbers<Queue>> types_;
   std::vector<Columns> columns_;
-  // Of one step.
+  // Scratch space, reused by each step.
   DeviceArray<Queue, int64_t> slots_;
   DeviceArray<Queue, uint64_t> picked_ids_;
   DeviceArray<Queue, uint32_t> picked_trees_;

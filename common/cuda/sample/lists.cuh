@@ -6,6 +6,7 @@
 
 #include "common/cuda/sample/kernel.cuh"
 #include "common/sample/draw/draw_domain.h"
+#include "common/sample/draw_rule.h"
 
 namespace millrace::cuda {
 
@@ -43,13 +44,10 @@ struct Lists {
   uint64_t neighbor_limit = 0;  // number of nodes of the neighbours' type
 };
 
-// The rules of DrawRule that kernels have.
-enum class PickRule : uint8_t { kUniform, kWeighted, kLabor, kLast };
-
 struct HopRule {
-  PickRule rule = PickRule::kUniform;
-  bool replace = false;  // kUniform, kWeighted
-  int32_t fanout = 0;    // negative: all neighbours
+  DrawRule rule = DrawRule::kUniform;  // not kAmong
+  bool replace = false;                // kUniform, kWeighted
+  int32_t fanout = 0;                  // negative: all neighbours
 
   MILLRACE_HOST_DEVICE bool takes_all() const { return fanout < 0; }
 };

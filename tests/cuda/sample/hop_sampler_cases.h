@@ -174,9 +174,8 @@ void SaysThatTheQueueHasFailed() {
             cuda::HopOutcome::kFailed);
 }
 
-inline constexpr cuda::PickRule kRules[] = {
-    cuda::PickRule::kUniform, cuda::PickRule::kWeighted, cuda::PickRule::kLabor,
-    cuda::PickRule::kLast};
+inline constexpr DrawRule kRules[] = {DrawRule::kUniform, DrawRule::kWeighted,
+                                      DrawRule::kLabor, DrawRule::kLast};
 
 // A graph whose lists are damaged.
 template <typename Queue>
@@ -200,7 +199,7 @@ class DamagedLists {
 
   void ReportsListsThatLeaveTheirFile() {
     const std::vector<int64_t> whole = indptr_;
-    for (const cuda::PickRule rule : kRules) {
+    for (const DrawRule rule : kRules) {
       for (const int64_t bad : {int64_t{-1}, part_.edge_count + 1,
                                 int64_t{1} << 62, -(int64_t{1} << 62)}) {
         for (const size_t row : {size_t{0}, size_t{9}, whole.size() - 1}) {
@@ -216,7 +215,7 @@ class DamagedLists {
 
   void ReportsNeighborsThatAreNotNodes() {
     for (uint32_t& neighbor : indices_) neighbor += 31;
-    for (const cuda::PickRule rule : kRules) {
+    for (const DrawRule rule : kRules) {
       EXPECT_EQ(Trouble(rule), cuda::kDamagedNeighbor);
       EXPECT_EQ(Trouble(rule, -1), cuda::kDamagedNeighbor);
     }
@@ -225,14 +224,14 @@ class DamagedLists {
   void StaysInListsWhoseWeightsDoNotAscend() {
     std::reverse(sums_.begin(), sums_.end());
     for (const int32_t fanout : {1, 3, 40}) {
-      const uint32_t trouble = Trouble(cuda::PickRule::kWeighted, fanout);
+      const uint32_t trouble = Trouble(DrawRule::kWeighted, fanout);
       EXPECT_EQ(trouble & ~uint32_t{cuda::kOddWeights}, 0u);
     }
   }
 
   void ReportsIdsThatNoPartitionOwns() {
     part_.node_count -= 1;
-    EXPECT_EQ(Trouble(cuda::PickRule::kUniform), cuda::kForeignId);
+    EXPECT_EQ(Trouble(DrawRule::kUniform), cuda::kForeignId);
   }
 
  private:
@@ -243,7 +242,7 @@ class DamagedLists {
   }
 
   // The trouble of a batch from the lists as they are now.
-  uint32_t Trouble(cuda::PickRule rule, int32_t fanout = 3) {
+  uint32_t Trouble(DrawRule rule, int32_t fanout = 3) {
     Queue queue;
     cuda::HopSampler sampler(queue);
     const QueueLists lists(queue, lists_);

@@ -17,7 +17,6 @@ namespace {
 
 using cuda::HopOutcome;
 using cuda::HopSampler;
-using cuda::PickRule;
 
 constexpr uint64_t kFirstId = uint64_t{1} << 40;
 constexpr uint64_t kNeighbors = uint64_t{1} << 41;
@@ -60,7 +59,7 @@ DrawDomain DomainOf(const cuda::HopJob& job) {
   return {.job_seed = job.job_seed,
           .epoch = job.epoch,
           .batch = job.batch,
-          .purpose = job.rule == PickRule::kLabor ? Purpose::kLabor
+          .purpose = job.rule == DrawRule::kLabor ? Purpose::kLabor
                                                   : Purpose::kNeighbor};
 }
 
@@ -74,26 +73,29 @@ std::vector<int64_t> PickedByCpu(const Graph& graph, const cuda::HopJob& job,
                             graph.indptr[v + 1] - graph.indptr[v]};
     WordStream words(domain, domain.Key(), graph.node_originals[v], 0);
     switch (job.rule) {
-      case PickRule::kUniform:
+      case DrawRule::kUniform:
         PickUniform(words, list, fanout, job.replace, slots);
         break;
-      case PickRule::kWeighted:
+      case DrawRule::kWeighted:
         PickWeighted(words, list, graph.sums, fanout, job.replace, slots);
         break;
-      case PickRule::kLabor:
+      case DrawRule::kLabor:
         PickLabor(domain.Key(), 0, list,
                   std::span<const uint64_t>(graph.originals), fanout, ranks,
                   slots);
         break;
-      case PickRule::kLast:
+      case DrawRule::kLast:
         PickLast(list, fanout, slots);
+        break;
+      case DrawRule::kAmong:
+        ADD_FAILURE() << "no kernel picks by it";
         break;
     }
   }
   return slots;
 }
 
-void ExpectSamePicks(const Graph& graph, PickRule rule, bool replace,
+void ExpectSamePicks(const Graph& graph, DrawRule rule, bool replace,
                      int32_t fanout, unsigned block) {
   const cuda::PartLists part = graph.Lists();
   const cuda::HopJob job = {
@@ -130,11 +132,11 @@ void ExpectSamePicks(const Graph& graph, PickRule rule, bool replace,
 void ExpectSamePicksByAllRules(const Graph& graph, int32_t fanout,
                                unsigned block) {
   for (const bool replace : {false, true}) {
-    ExpectSamePicks(graph, PickRule::kUniform, replace, fanout, block);
-    ExpectSamePicks(graph, PickRule::kWeighted, replace, fanout, block);
+    ExpectSamePicks(graph, DrawRule::kUniform, replace, fanout, block);
+    ExpectSamePicks(graph, DrawRule::kWeighted, replace, fanout, block);
   }
-  ExpectSamePicks(graph, PickRule::kLabor, false, fanout, block);
-  ExpectSamePicks(graph, PickRule::kLast, false, fanout, block);
+  ExpectSamePicks(graph, DrawRule::kLabor, false, fanout, block);
+  ExpectSamePicks(graph, DrawRule::kLast, false, fanout, block);
 }
 
 // Short lists make nearly every draw collide.

@@ -14,6 +14,7 @@
 #include "common/cuda/sample/hop_sampler.cuh"
 #include "common/graph/store.h"
 #include "common/sample/batch.h"
+#include "common/sample/draw_rule.h"
 #include "common/sample/job.h"
 #include "common/sample/neighbor_source.h"
 
@@ -140,13 +141,6 @@ class QueueLists {
   std::vector<void*> copies_;
 };
 
-inline cuda::PickRule PickRuleOf(const JobSpec& spec) {
-  if (spec.temporal == TemporalStrategy::kLast) return cuda::PickRule::kLast;
-  if (spec.weighted) return cuda::PickRule::kWeighted;
-  return spec.method == SampleMethod::kLabor ? cuda::PickRule::kLabor
-                                             : cuda::PickRule::kUniform;
-}
-
 inline cuda::HopJob HopJobFor(const ResolvedJob& job, const Store& store,
                               const std::vector<cuda::Lists>& lists,
                               uint32_t batch) {
@@ -167,7 +161,7 @@ inline cuda::HopJob HopJobFor(const ResolvedJob& job, const Store& store,
          .feature_rows = relation.feature.present()});
   }
   result.hops = job.hops;
-  result.rule = PickRuleOf(job.spec);
+  result.rule = RuleOf(job.spec);
   result.replace = job.spec.replace;
   result.disjoint = job.spec.disjoint;
   result.edge_ids = true;
