@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs Clang's analysis on code that no Clang build compiles.
 
-* Each header by itself: it must include all that it needs.
-* The sources that need LibTorch, which the sanitizers' build leaves out.
+* The product's sources that need LibTorch, which the sanitizers' build leaves
+  out.
+* With --headers: each header by itself. It must include all that it needs. This
+  takes several minutes.
 
 Both are only checked for errors and for warnings about locks, with the flags of
 the compile_commands.json of build folders, whose generated headers must have
@@ -11,7 +13,7 @@ been built. A unity build compiles many sources as one unit, which is read as a
 whole. Precompiled headers are not used, so a source must not rely on what they
 happen to include.
 
-Usage: tests/style/clang_syntax.py BUILD_FOLDER...
+Usage: tests/style/clang_syntax.py [--headers] BUILD_FOLDER...
 """
 import concurrent.futures
 import functools
@@ -25,9 +27,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDERS = ('client', 'common', 'server', 'tests')
-TORCH_FOLDERS = ('client/tensor/', 'client/nn/', 'client/train/',
-                 'tests/tensor/', 'tests/nn/', 'tests/train/')
-# Builds without CUDA compile nothing of these.
+TORCH_FOLDERS = ('client/tensor/', 'client/nn/', 'client/train/')
+# Builds without CUDA compile only some of the sources in these.
 CUDA_FOLDERS = ('common/cuda/', 'server/cuda/', 'tests/cuda/', 'tests/ptxemu/')
 INCLUDE = re.compile(r'^#include "((?:client|common|server|tests)/[^"]+)"',
                      re.M)
@@ -106,28 +107,54 @@ def headers_with_flags(sources):
     return users
 
 
-def main():
-    sources = sources_of(sys.argv[1:])
+def headers_for_cuda(sources):
+    """The headers of CUDA sources that the builds do not compile."""
+    return {header for folder in CUDA_FOLDERS
+            for pattern in ('*.cu', '*.cc')
+            for path in (ROOT / folder).rglob(pattern)
+            if path.relative_to(ROOT).as_posix() not in sources
+            for header in included_headers(path.relative_to(ROOT).as_posix())}
+
+
+def report(kind, complaints, files):
+    print(f'{"".join(complaints)}{len(files)} {kind} read')
+    sys.exit(1 if any(complaints) else 0)
+
+
+def read_all(files):
+    """Returns Clang's complaints about files: a command that compiles each, by
+    their paths."""
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(lambda item: complaints_about(*item),
+                             sorted(files.items())))
+
+
+def check_headers(sources):
     headers = headers_with_flags(sources)
-    unused = {path.relative_to(ROOT).as_posix() for folder in FOLDERS
-              for path in (ROOT / folder).rglob('*.h')} - set(headers)
-    if not any(path.startswith(CUDA_FOLDERS) for path in sources):
-        unused = {path for path in unused if not path.startswith(CUDA_FOLDERS)}
+    unused = ({path.relative_to(ROOT).as_posix() for folder in FOLDERS
+               for path in (ROOT / folder).rglob('*.h')}
+              - set(headers) - headers_for_cuda(sources))
+    report('headers', [f'{path}: no source includes it\n'
+                       for path in sorted(unused)] + read_all(headers), headers)
+
+
+def check_torch_sources(sources):
     torch_sources = {path: entry for path, entry in sources.items()
                      if path.startswith(TORCH_FOLDERS)}
     if not torch_sources:
         sys.exit('the builds compile no source of '
                  f'{", ".join(TORCH_FOLDERS)}; is LibTorch missing?')
     units = {entry['file']: entry for entry in torch_sources.values()}
-    complaints = [f'{path}: no source includes it\n'
-                  for path in sorted(unused)]
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        complaints += pool.map(
-            lambda item: complaints_about(*item),
-            [*units.items(), *sorted(headers.items())])
-    text = ''.join(complaints)
-    print(f'{text}{len(headers)} headers and {len(torch_sources)} sources read')
-    sys.exit(1 if text else 0)
+    report('sources', read_all(units), torch_sources)
+
+
+def main():
+    words = sys.argv[1:]
+    check = check_torch_sources
+    if words[:1] == ['--headers']:
+        check = check_headers
+        del words[0]
+    check(sources_of(words))
 
 
 if __name__ == '__main__':
