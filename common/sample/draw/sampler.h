@@ -2,24 +2,15 @@
 // Multi-hop sampling: a pure function of its arguments.
 #pragma once
 
-#include <cstdint>
-
 #include "absl/status/statusor.h"
 #include "common/graph/manifest.h"
 #include "common/sample/batch.h"
 #include "common/sample/job.h"
 #include "common/sample/neighbor_source.h"
 #include "common/sample/resolved_seeds.h"
+#include "common/sample/topology_sampler.h"
 
 namespace millrace {
-
-// Which batch to make, and what its topology contains besides the nodes.
-struct TopologyRequest {
-  uint32_t epoch = 0;
-  uint32_t batch = 0;
-  bool edge_ids = false;      // fill EdgeBlock::edge_id
-  bool feature_rows = false;  // fill EdgeBlock::feature_row
-};
 
 // Builds the topology of a batch: NodeBlock::{hop_offsets, id, tree}, EdgeBlock
 // except its features, everything about the seeds, and walks. Columns are

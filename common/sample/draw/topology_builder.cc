@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 #include <utility>
 
 #include "common/base/field_error.h"
@@ -29,10 +28,6 @@ Array AdoptIds(std::vector<uint64_t> ids, DType id_dtype) {
   return Array::Adopt(std::vector<uint32_t>(ids.begin(), ids.end()));
 }
 
-Array CopyOf(std::span<const int64_t> values) {
-  return Array::Adopt(std::vector<int64_t>(values.begin(), values.end()));
-}
-
 }  // namespace
 
 TopologyBuilder::TopologyBuilder(const ResolvedJob& job,
@@ -50,46 +45,12 @@ TopologyBuilder::TopologyBuilder(const ResolvedJob& job,
   }
 }
 
-Array TopologyBuilder::AddSeedNodes(TypeIndex type, const ResolvedNodes& nodes,
-                                    uint32_t first_tree, uint32_t per_tree) {
-  if (nodes.ids.empty()) return Array();
-  std::vector<uint32_t> trees;
-  if (job_.spec.disjoint) {
-    for (uint32_t i = 0; i < nodes.size(); ++i) {
-      trees.push_back(first_tree + i / per_tree);
-    }
-  }
-  std::vector<uint32_t> local;
-  AddNodes(type, nodes.ids, trees, local);
-  return Array::Adopt(std::move(local));
-}
-
-void TopologyBuilder::AddEdgeSeeds() {
-  const Relation& relation = schema_.relations[job_.seed_relation];
-  const auto count = static_cast<uint32_t>(seeds_.size());
-  const bool pairs = job_.spec.negatives.mode == NegativeMode::kBinary;
-  const auto per_seed = static_cast<uint32_t>(
-      pairs || count == 0 ? 1 : seeds_.negative_dst.size() / count);
-  const uint32_t first_tree = pairs ? count : 0;
-  edge_seeds_.dst_local = AddSeedNodes(relation.dst, seeds_.dst, 0, 1);
-  edge_seeds_.negative_src_local =
-      AddSeedNodes(relation.src, seeds_.negative_src, first_tree, 1);
-  // Shared negatives belong to no tree; their jobs are not disjoint.
-  edge_seeds_.negative_local =
-      AddSeedNodes(relation.dst, seeds_.negative_dst, first_tree,
-                   std::max<uint32_t>(per_seed, 1));
-}
-
 absl::Status TopologyBuilder::AddSeeds() {
-  std::vector<uint32_t> trees;
-  if (job_.spec.disjoint) {
-    trees.resize(seeds_.ids.size());
-    std::iota(trees.begin(), trees.end(), 0u);
+  for (const SeedList& list : SeedLists(job_, schema_, seeds_)) {
+    std::vector<uint32_t> locals;
+    AddNodes(list.type, list.ids, list.trees, locals);
+    seed_locals_.push_back({list.role, Array::Adopt(std::move(locals))});
   }
-  const bool edges = job_.spec.seed_kind == SeedKind::kEdge;
-  AddNodes(edges ? schema_.relations[job_.seed_relation].src : job_.seed_type,
-           seeds_.ids, trees, seed_to_local_);
-  if (edges) AddEdgeSeeds();
   return CloseHop();
 }
 
@@ -161,36 +122,6 @@ absl::Status TopologyBuilder::CloseHop() {
   return absl::OkStatus();
 }
 
-Batch TopologyBuilder::Describe(const DrawContext& context) const {
-  Batch batch = Batch::For(job_, context.epoch, context.batch);
-  batch.seed = CopyOf(seeds_.original_ids);
-  const bool edges = job_.spec.seed_kind == SeedKind::kEdge;
-  const bool temporal = job_.spec.temporal != TemporalStrategy::kNone;
-  if (temporal || (edges && !seeds_.times.empty())) {
-    batch.seed_time = CopyOf(seeds_.times);
-  }
-  if (!edges) return batch;
-  EdgeSeedBlock& block = batch.edge_seeds;
-  block.dst_local = edge_seeds_.dst_local;
-  block.negative_src_local = edge_seeds_.negative_src_local;
-  block.negative_local = edge_seeds_.negative_local;
-  block.dst = CopyOf(seeds_.dst.original_ids);
-  block.label = seeds_.label;
-  if (!seeds_.edge_types.empty()) {
-    block.edge_type = Array::Adopt(seeds_.edge_types);
-  }
-  if (!seeds_.negative_src.ids.empty()) {
-    block.negative_src = CopyOf(seeds_.negative_src.original_ids);
-  }
-  if (!seeds_.negative_dst.ids.empty()) {
-    block.negative_dst = CopyOf(seeds_.negative_dst.original_ids);
-  }
-  if (DrawsNegatives(job_.spec)) {
-    block.false_negatives = Array::Adopt(std::vector{seeds_.false_negatives});
-  }
-  return batch;
-}
-
 EdgeBlock TopologyBuilder::FinishEdges(RelationIndex relation,
                                        const DrawContext& context) {
   Edges& edges = edges_[relation];
@@ -218,8 +149,10 @@ EdgeBlock TopologyBuilder::FinishEdges(RelationIndex relation,
 }
 
 Batch TopologyBuilder::Finish(const DrawContext& context) {
-  Batch batch = Describe(context);
-  batch.seed_to_local = Array::Adopt(std::move(seed_to_local_));
+  Batch batch = BatchOfSeeds(job_, seeds_, context.epoch, context.batch);
+  for (const auto& [role, locals] : seed_locals_) {
+    SetSeedLocals(role, locals, batch);
+  }
   for (RelationIndex r = 0; r < relation_count(); ++r) {
     batch.edges.push_back(FinishEdges(r, context));
   }

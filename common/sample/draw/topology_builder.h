@@ -11,6 +11,7 @@
 #include "common/sample/batch.h"
 #include "common/sample/draw/relabel.h"
 #include "common/sample/draw/sampler.h"
+#include "common/sample/draw/seed_lists.h"
 #include "common/sample/job.h"
 #include "common/sample/neighbor_source.h"
 
@@ -67,7 +68,10 @@ class TopologyBuilder {
     nodes_[type].FindOrAppend(ids, trees, out);
   }
 
-  const std::vector<uint32_t>& seed_to_local() const { return seed_to_local_; }
+  // Local ids of the seeds; of edge seeds, those of the sources.
+  std::span<const uint32_t> seed_locals() const {
+    return seed_locals_.front().locals.As<uint32_t>();
+  }
 
   // OUT_OF_RANGE: `count` is above 2^31 - 1. The message names the relation.
   absl::Status CheckEdgeCount(RelationIndex relation, size_t count) const;
@@ -95,16 +99,15 @@ class TopologyBuilder {
   Batch Finish(const DrawContext& context);
 
  private:
-  void AddEdgeSeeds();
-  // Adds `nodes`, `per_tree` to each tree from `first_tree` on, and returns
-  // their local ids.
-  Array AddSeedNodes(TypeIndex type, const ResolvedNodes& nodes,
-                     uint32_t first_tree, uint32_t per_tree);
+  struct SeedLocals {
+    SeedList::Role role;
+    Array locals;  // [n] uint32
+  };
+
   int64_t TimeOf(uint32_t tree) const {
     // The trees of drawn pairs come after those of the seeds.
     return seeds_.times[tree % seeds_.times.size()];
   }
-  Batch Describe(const DrawContext& context) const;
   EdgeBlock FinishEdges(RelationIndex relation, const DrawContext& context);
 
   const ResolvedJob& job_;
@@ -115,8 +118,7 @@ class TopologyBuilder {
   std::vector<std::vector<int64_t>> times_;         // [type][local id]
   std::vector<Edges> edges_;                        // per relation
   std::map<RelationIndex, ExcludedEdges> excluded_;
-  std::vector<uint32_t> seed_to_local_;
-  EdgeSeedBlock edge_seeds_;
+  std::vector<SeedLocals> seed_locals_;   // in the order of SeedLists()
   std::vector<uint32_t> neighbor_trees_;  // scratch of AddPicks
 };
 

@@ -115,7 +115,7 @@ class Walkers {
 };
 
 absl::Status Walkers::Start() {
-  const std::vector<uint32_t>& starts = builder_.seed_to_local();
+  const std::span<const uint32_t> starts = builder_.seed_locals();
   const auto walks = static_cast<size_t>(builder_.job().spec.walks);
   const size_t walkers = starts.size() * walks;
   MILLRACE_RETURN_IF_ERROR(source_.Reserve(

@@ -8,10 +8,9 @@
 
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
-#include "common/sample/draw/sampler.h"
 #include "common/sample/gather.h"
 #include "common/sample/local/mapped_edge_directory.h"
-#include "common/sample/local/mapped_neighbor_source.h"
+#include "common/sample/local/mapped_topology_sampler.h"
 #include "common/sample/resolve_job.h"
 #include "common/sample/seeds/negatives.h"
 #include "common/sample/seeds/resolve_seeds.h"
@@ -26,9 +25,11 @@ constexpr char kSmallerBatch[] = "use a smaller batch size or fanouts";
 }  // namespace
 
 LocalBatchSource::LocalBatchSource(std::shared_ptr<const Store> store,
-                                   int threads)
+                                   int threads,
+                                   std::unique_ptr<TopologySampler> sampler)
     : store_(std::move(store)),
       split_seeds_(*store_),
+      sampler_(std::move(sampler)),
       pool_("sample", threads, kMaxQueuedFetches) {}
 
 LocalBatchSource::~LocalBatchSource() {
@@ -37,7 +38,8 @@ LocalBatchSource::~LocalBatchSource() {
 }
 
 absl::StatusOr<std::unique_ptr<LocalBatchSource>> LocalBatchSource::Create(
-    std::shared_ptr<const Store> store, int threads) {
+    std::shared_ptr<const Store> store, int threads,
+    std::unique_ptr<TopologySampler> sampler) {
   for (int part = 0; part < store->partition_count(); ++part) {
     if (store->partition(part) == nullptr) {
       return absl::FailedPreconditionError(
@@ -45,8 +47,11 @@ absl::StatusOr<std::unique_ptr<LocalBatchSource>> LocalBatchSource::Create(
                  " is not mapped in this process"));
     }
   }
+  if (sampler == nullptr) {
+    sampler = std::make_unique<MappedTopologySampler>(store);
+  }
   return std::unique_ptr<LocalBatchSource>(
-      new LocalBatchSource(std::move(store), threads));
+      new LocalBatchSource(std::move(store), threads, std::move(sampler)));
 }
 
 absl::StatusOr<ResolvedSeeds> LocalBatchSource::FindSeeds(
@@ -76,12 +81,11 @@ absl::StatusOr<Batch> LocalBatchSource::Make(
   MappedEdgeDirectory directory(*store_);
   MILLRACE_RETURN_IF_ERROR(DrawNegatives(job, manifest(), request.epoch,
                                          request.batch, directory, seeds));
-  MappedNeighborSource source(*store_);
   MILLRACE_ASSIGN_OR_RETURN(
-      Batch batch, SampleTopology(job, manifest(),
-                                  {request.epoch, request.batch,
-                                   columns.edge_ids, columns.edge_features},
-                                  seeds, source));
+      Batch batch, sampler_->Sample(job,
+                                    {request.epoch, request.batch,
+                                     columns.edge_ids, columns.edge_features},
+                                    seeds));
   MILLRACE_RETURN_IF_ERROR(GatherColumns(*store_, job, columns, batch));
   return batch;
 }

@@ -9,6 +9,7 @@
 #include "common/graph/store.h"
 #include "common/sample/batch_source.h"
 #include "common/sample/seeds/split_seed_reader.h"
+#include "common/sample/topology_sampler.h"
 
 namespace millrace {
 
@@ -17,10 +18,12 @@ namespace millrace {
 class LocalBatchSource final : public BatchSource {
  public:
   // `store` must have all partitions mapped. `threads` >= 1 workers make
-  // batches; one batch is made by one thread.
+  // batches; one batch is made by one thread. `sampler` samples `store`; if
+  // null, the CPU does.
   // FAILED_PRECONDITION: a partition is not mapped.
   static absl::StatusOr<std::unique_ptr<LocalBatchSource>> Create(
-      std::shared_ptr<const Store> store, int threads);
+      std::shared_ptr<const Store> store, int threads,
+      std::unique_ptr<TopologySampler> sampler = nullptr);
   ~LocalBatchSource() override;
 
   const Manifest& manifest() const override { return store_->manifest(); }
@@ -36,7 +39,8 @@ class LocalBatchSource final : public BatchSource {
                              const BatchRequest& request) const;
 
  private:
-  LocalBatchSource(std::shared_ptr<const Store> store, int threads);
+  LocalBatchSource(std::shared_ptr<const Store> store, int threads,
+                   std::unique_ptr<TopologySampler> sampler);
   absl::StatusOr<ResolvedSeeds> FindSeeds(const ResolvedJob& job,
                                           const BatchRequest& request) const;
   absl::StatusOr<Batch> MakeWithinMemory(const ResolvedJob& job,
@@ -44,6 +48,7 @@ class LocalBatchSource final : public BatchSource {
 
   const std::shared_ptr<const Store> store_;  // shared with its opener
   const SplitSeedReader split_seeds_;
+  const std::unique_ptr<TopologySampler> sampler_;
   std::atomic<bool> closing_ = false;
   ThreadPool pool_;
 };
