@@ -2,6 +2,9 @@
 #include "client/open_source.h"
 
 #include <algorithm>
+#include <memory>
+#include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -10,8 +13,25 @@
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/sample/local/local_batch_source.h"
+#include "common/sample/memory_options.h"
+#include "common/tier/load_store.h"
 
 namespace millrace {
+namespace {
+
+// Servers decide where they keep their stores.
+absl::Status CheckNoMemoryOptions(const MemoryOptions& memory) {
+  std::string_view field;
+  if (memory.graph != MemoryTier::kMmap) field = "graph_memory";
+  if (memory.features != MemoryTier::kMmap) field = "feature_memory";
+  if (memory.fallback != DeviceFallback::kAllow) field = "device_fallback";
+  if (field.empty()) return absl::OkStatus();
+  return InvalidField({.problem = FieldError::Problem::kConflict,
+                       .field = std::string(field),
+                       .other_field = "servers"});
+}
+
+}  // namespace
 
 absl::StatusOr<std::shared_ptr<BatchSource>> OpenSource(
     const SourceOptions& options) {
@@ -22,6 +42,7 @@ absl::StatusOr<std::shared_ptr<BatchSource>> OpenSource(
          .limit = "give a store or servers to take batches from"});
   }
   if (!options.servers.empty()) {
+    MILLRACE_RETURN_IF_ERROR(CheckNoMemoryOptions(options.memory));
     return RemoteBatchSource::Connect({.servers = options.servers,
                                        .tls = options.tls,
                                        .partition_wait = options.partition_wait,
@@ -34,12 +55,15 @@ absl::StatusOr<std::shared_ptr<BatchSource>> OpenSource(
          .limit = "is for servers: the features of a store are read from its "
                   "mapped files, whose pages the system keeps in memory"});
   }
-  MILLRACE_ASSIGN_OR_RETURN(std::shared_ptr<const Store> store,
+  MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<Store> store,
                             Store::Open(options.store));
+  MILLRACE_ASSIGN_OR_RETURN(LoadedStore loaded,
+                            LoadStore(std::move(store), options.memory));
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
-  return LocalBatchSource::Create(std::move(store), options.threads > 0
-                                                        ? options.threads
-                                                        : std::max(1, cores));
+  const int threads =
+      options.threads > 0 ? options.threads : std::max(1, cores);
+  return LocalBatchSource::Create(std::move(loaded.store), threads,
+                                  std::move(loaded.sampler));
 }
 
 }  // namespace millrace

@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "common/grpc/tls/tls_options.h"
 #include "common/sample/batch_source.h"
+#include "common/sample/memory_options.h"
 
 namespace millrace {
 
@@ -23,6 +24,8 @@ struct SourceOptions {
   // Only for store: threads that make batches in this process; 0 for one per
   // core.
   int threads = 0;
+  // Only for store: where to keep it.
+  MemoryOptions memory = {};
   // Only for servers: how long to wait for a partition that has no living
   // server.
   absl::Duration partition_wait = absl::Minutes(5);
@@ -35,12 +38,13 @@ struct SourceOptions {
 // Opens the store, or connects to the fleet and waits until it can be
 // described.
 // INVALID_ARGUMENT: neither or both of store and servers, a bad LIST, a
-// cache_ratio outside 0 to 1 or together with a store.
+// cache_ratio outside 0 to 1 or together with a store, memory together with
+// servers.
 // UNAVAILABLE: no server answered within partition_wait.
 // FAILED_PRECONDITION: the fleet's members disagree.
 // UNAUTHENTICATED, PERMISSION_DENIED: certificates or names prevent access to
 // every server.
-// Also errors of Store::Open and of the TLS files.
+// Also errors of Store::Open, LoadStore and of the TLS files.
 absl::StatusOr<std::shared_ptr<BatchSource>> OpenSource(
     const SourceOptions& options);
 

@@ -6,12 +6,18 @@ include(CMakePackageConfigHelpers)
 
 set(millrace_config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Millrace)
 
-# millrace::loader and all libraries that it depends on.
+# millrace::loader and all libraries that it depends on. With CUDA, what links
+# them must enable the language CUDA too.
+set(millrace_cuda_libraries)
+if(MILLRACE_CUDA)
+  set(millrace_cuda_libraries
+      millrace_cuda_runtime millrace_cuda_graph millrace_cuda_sampler)
+endif()
 install(TARGETS
   millrace_proto millrace_proto_grpc millrace_base millrace_random
   millrace_file millrace_net
   millrace_graph millrace_sample millrace_sample_draw millrace_sample_seeds
-  millrace_sample_local millrace_wire millrace_grpc millrace_grpc_tls
+  millrace_sample_local ${millrace_cuda_libraries} millrace_tier millrace_wire millrace_grpc millrace_grpc_tls
   millrace_grpc_fleet millrace_grpc_call millrace_loader_remote millrace_loader
   EXPORT MillraceTargets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}/millrace

@@ -48,8 +48,9 @@ set(MILLRACE_SERIAL_TESTS
     host_port_test ids_test import_command_test importer_test induced_test
     inflated_file_test ip_network_test job_identity_test job_options_test
     job_proto_test job_rules_test job_texts_test label_summary_test
-    line_reader_test lineage_command_test lineage_test manifest_proto_test
-    manifest_test mapped_neighbor_source_test method_job_test
+    line_reader_test lineage_command_test lineage_test load_store_test
+    manifest_proto_test manifest_test mapped_neighbor_source_test
+    method_job_test
     metis_partition_test missing_rows_test negatives_test npy_graph_test
     npy_rows_test npy_test npz_formats_test numbers_test ogb_test
     option_errors_test output_test owner_groups_test partition_formats_test
@@ -90,8 +91,8 @@ set(MILLRACE_SLOW_TESTS
 
 # Tests of code that runs on GPUs.
 set(MILLRACE_CUDA_TESTS
-    device_hop_sampler_test ptxemu_devices_test ptxemu_kernels_test
-    ptxemu_planted_test)
+    cuda_runtime_test device_hop_sampler_test device_topology_sampler_test
+    golden_device_digests_test ptxemu_devices_test ptxemu_kernels_test ptxemu_planted_test)
 
 # The factor by which a sanitizer extends the time limits of tests.
 set(MILLRACE_TIMEOUT_FACTOR 1)

@@ -14,6 +14,7 @@
 #include "common/cli/program.h"
 #include "common/cli/words.h"
 #include "common/grpc/fleet/address_list.h"
+#include "common/sample/memory_options.h"
 #include "common/table/npy_rows.h"
 #include "spdlog/spdlog.h"
 
@@ -113,6 +114,18 @@ void SourceFlags::AddConnectionTo(CLI::App& app) {
                    "hottest first, that this process fetches once and keeps; "
                    "each worker on a host keeps its own copy")
       ->check(Number(0, 1));
+  fetching
+      ->add_option("--graph-memory", graph_memory_,
+                   "--store: where to keep the graph; with cuda, a GPU samples")
+      ->check(OneOf(MemoryTiers()));
+  fetching
+      ->add_option("--feature-memory", feature_memory_,
+                   "--store: where to keep features")
+      ->check(OneOf({"mmap", "ram"}));
+  fetching
+      ->add_option("--device-fallback", device_fallback_,
+                   "whether the CPU makes the batches that a GPU cannot")
+      ->check(OneOf(DeviceFallbacks()));
 }
 
 absl::StatusOr<std::shared_ptr<BatchSource>> SourceFlags::Open() const {
@@ -122,6 +135,9 @@ absl::StatusOr<std::shared_ptr<BatchSource>> SourceFlags::Open() const {
   options.tls = tls_;
   options.threads = threads_;
   options.cache_ratio = cache_ratio_;
+  options.memory.graph = MemoryTiers().at(graph_memory_);
+  options.memory.features = MemoryTiers().at(feature_memory_);
+  options.memory.fallback = DeviceFallbacks().at(device_fallback_);
   if (!absl::ParseDuration(partition_wait_, &options.partition_wait) ||
       options.partition_wait < absl::ZeroDuration()) {
     return UsageError(StrCat("--partition-wait \"", partition_wait_,

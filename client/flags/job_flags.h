@@ -33,8 +33,8 @@ void AddTlsFlags(CLI::App& app, TlsOptions& tls);
 // Adds --servers LIST to an option group.
 CLI::Option* AddServersFlag(CLI::App& group, std::string& servers);
 
-// The flags --store | --servers, --tls-*, --threads, --partition-wait and
-// --cache-ratio.
+// The flags --store | --servers, --tls-*, --threads, --partition-wait,
+// --cache-ratio, --graph-memory, --feature-memory and --device-fallback.
 class SourceFlags {
  public:
   // Add --store and --servers, and the options of the connection. Call both;
@@ -52,6 +52,9 @@ class SourceFlags {
   std::string partition_wait_ = "5m";
   int threads_ = 0;
   double cache_ratio_ = 0;
+  std::string graph_memory_ = "mmap";
+  std::string feature_memory_ = "mmap";
+  std::string device_fallback_ = "allow";
 };
 
 // The flags of a JOB. Values are checked by the accessors, whose errors name

@@ -89,6 +89,8 @@ constexpr Advice kAdvice[] = {
     {"cache_ratio", kLacking, Problem::kInvalid,
      "use a smaller --cache-ratio, fewer processes on this host, or "
      "--feature-dtype float16"},
+    {"device_fallback", kLacking, Problem::kInvalid,
+     "let the CPU make such batches: leave it out"},
     {"max_inflight_bytes", kLacking, Problem::kTooMuch,
      "use a smaller --batch-size or smaller --fanouts, or start the servers "
      "with a larger --max-inflight-bytes"},

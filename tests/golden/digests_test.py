@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Runs the jobs of digests.json and compares the results with those recorded
-there: over datasets and stores in one process, and over fleets.
+there: over datasets and stores in one process, and over fleets. With
+--graph-memory, only in one process, which keeps the graph there.
 
 --record writes the digests of these programs into the file instead. A job
 whose digests depend on where its batches are made is an error then, too.
@@ -46,7 +47,8 @@ class Runner:
     def run(self, job):
         """The digests and errors of a job, by source."""
         return {source: self.digest(job, source)
-                for source in job.get("over", SOURCES)}
+                for source in job.get("over", SOURCES)
+                if source in self.sources}
 
 
 def differences(job, results):
@@ -58,16 +60,20 @@ def differences(job, results):
                    f"the {source} of {job['store']}: {got}")
 
 
-def run_graph(bin_folder, data, folder, name, jobs):
-    """Returns pairs of a job of one graph and its results."""
+def run_graph(bin_folder, data, folder, name, memory, jobs):
+    """Returns pairs of a job of one graph and its results. `memory` is what
+    --graph-memory takes, or None."""
     stores.make(bin_folder, data, folder, name)
+    options = ("--graph-memory", memory) if memory else ()
+    sources = {"store": ("--store", name, *options),
+               "store-2": ("--store", f"{name}-2", *options)}
     with contextlib.ExitStack() as stack:
-        servers = [stack.enter_context(stores.fleet(bin_folder, folder, store))
-                   for store in (name, f"{name}-2")]
-        runner = Runner(bin_folder, folder, {
-            "store": ("--store", name), "store-2": ("--store", f"{name}-2"),
-            "fleet": ("--servers", servers[0]),
-            "fleet-2": ("--servers", servers[1])})
+        if not memory:
+            for source, store in (("fleet", name), ("fleet-2", f"{name}-2")):
+                servers = stack.enter_context(
+                    stores.fleet(bin_folder, folder, store))
+                sources[source] = ("--servers", servers)
+        runner = Runner(bin_folder, folder, sources)
         pool = stack.enter_context(
             concurrent.futures.ThreadPoolExecutor(os.cpu_count()))
         yield from zip(jobs, pool.map(runner.run, jobs))
@@ -83,6 +89,8 @@ def main():
     parser.add_argument("--bin", type=pathlib.Path, required=True)
     parser.add_argument("--data", type=pathlib.Path, required=True,
                         help="the folder tests/data")
+    parser.add_argument("--graph-memory", metavar="WORD",
+                        help="where to keep the graphs")
     parser.add_argument("--record", action="store_true",
                         help="write the digests instead of comparing them")
     flags = parser.parse_args()
@@ -92,7 +100,7 @@ def main():
         for name in dict.fromkeys(job["store"] for job in jobs):
             for job, results in run_graph(
                     flags.bin.resolve(), flags.data.resolve(),
-                    pathlib.Path(folder), name,
+                    pathlib.Path(folder), name, flags.graph_memory,
                     [job for job in jobs if job["store"] == name]):
                 if flags.record:
                     job["digest"] = next(iter(results.values()))[0]

@@ -2,7 +2,7 @@
 // The last stage of a hop: what stands at the picked slots.
 #pragma once
 
-#include "common/cuda/sample/lists.cuh"
+#include "common/cuda/sample/hop_step.cuh"
 
 namespace millrace::cuda {
 

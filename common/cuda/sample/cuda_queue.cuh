@@ -60,9 +60,20 @@ class CudaQueue {
   }
   bool Download(void* to, const void* from, size_t bytes) {
     CopyBytes(to, from, bytes, cudaMemcpyDeviceToHost);
+    return Wait();
+  }
+  // `to` is pinned memory, which has the bytes after the next Wait().
+  void DownloadLater(void* to, const void* from, size_t bytes) {
+    CopyBytes(to, from, bytes, cudaMemcpyDeviceToHost);
+  }
+  // Waits until all work is done. False if the queue has failed.
+  bool Wait() {
+    ++waits_;
     if (!failed()) Check(cudaStreamSynchronize(stream_));
     return !failed();
   }
+  // How often the host has waited.
+  uint64_t waits() const { return waits_; }
 
   template <typename... Parameters, typename... Arguments>
   void LaunchEach(void (*kernel)(Parameters...), uint64_t work,
@@ -116,6 +127,7 @@ class CudaQueue {
   const cudaStream_t stream_;
   cudaError_t failure_ = cudaSuccess;
   uint64_t max_grid_ = 1;
+  uint64_t waits_ = 0;
   void* scratch_ = nullptr;
   size_t scratch_bytes_ = 0;
 };

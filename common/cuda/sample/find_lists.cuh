@@ -3,7 +3,7 @@
 // each.
 #pragma once
 
-#include "common/cuda/sample/lists.cuh"
+#include "common/cuda/sample/hop_step.cuh"
 
 namespace millrace::cuda {
 

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What HopSampler is asked for, without anything that only nvcc or only the
-// rest of the project knows.
+// What HopSampler (hop_sampler.cuh) is asked for and gives, for those that do
+// not compile kernels.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
+
+#include "common/cuda/graph/device_lists.h"
+#include "common/sample/draw_rule.h"
 
 namespace millrace::cuda {
 
@@ -22,6 +25,47 @@ struct SeedNodes {
   int type = 0;
   std::span<const uint64_t> ids;
   std::span<const uint32_t> trees;  // parallel to ids; empty unless disjoint
+};
+
+// One relation of a job. Its lists stay in the device's memory.
+struct HopRelation {
+  int list_type = 0;
+  int neighbor_type = 0;
+  Lists lists;
+  // By hop: 0 to leave the relation out, negative for all neighbours, otherwise
+  // up to kMaxFanout.
+  std::vector<int32_t> fanouts;
+  bool feature_rows = false;
+};
+
+struct HopJob {
+  std::vector<uint64_t> node_counts;  // in the graph, per type
+  std::vector<HopRelation> relations;
+  int hops = 0;
+  DrawRule rule = DrawRule::kUniform;  // not kAmong
+  bool replace = false;
+  bool disjoint = false;
+  bool edge_ids = false;
+  uint64_t job_seed = 1;
+  uint32_t epoch = 0;
+  uint32_t batch = 0;
+};
+
+// The edges of a relation in the device's memory, as EdgeBlock has them; null
+// where the batch has no such column.
+struct HopEdges {
+  uint64_t count = 0;
+  uint64_t expanded = 0;  // indptr has one element more
+  const uint32_t* indptr = nullptr;
+  const uint32_t* neighbor = nullptr;
+  const int64_t* edge_id = nullptr;
+  const uint64_t* feature_row = nullptr;
+};
+
+struct HopNodes {
+  std::vector<uint32_t> hop_offsets;  // as in NodeBlock
+  const uint64_t* ids = nullptr;
+  const uint32_t* trees = nullptr;  // null unless disjoint
 };
 
 }  // namespace millrace::cuda

@@ -5,7 +5,7 @@
 // computes the numbers anew, since Philox costs less than memory.
 #pragma once
 
-#include "common/cuda/sample/lists.cuh"
+#include "common/cuda/sample/hop_step.cuh"
 #include "common/random/philox.h"
 
 namespace millrace::cuda {

@@ -8,7 +8,7 @@
 // is an earlier draw that took j_p.
 #pragma once
 
-#include "common/cuda/sample/lists.cuh"
+#include "common/cuda/sample/hop_step.cuh"
 #include "common/sample/draw/word_stream.h"
 
 namespace millrace::cuda {

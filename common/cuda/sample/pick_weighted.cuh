@@ -2,7 +2,7 @@
 // Weighted picks (docs/determinism.md, section 3).
 #pragma once
 
-#include "common/cuda/sample/lists.cuh"
+#include "common/cuda/sample/hop_step.cuh"
 #include "common/sample/draw/word_stream.h"
 
 namespace millrace::cuda {

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// HopSampler on a CUDA device. Skipped (77) if there is none.
-#include <cuda_runtime.h>
+// HopSampler on a CUDA device.
 #include <gtest/gtest.h>
-
-#include <cstdio>
 
 #include "tests/cuda/sample/hop_sampler_cases.h"
 #include "tests/cuda/sample/stream_queue.cuh"
@@ -53,28 +50,5 @@ TEST(DeviceDamagedListsTest, ReportsIdsThatNoPartitionOwns) {
   DamagedLists<StreamQueue>().ReportsIdsThatNoPartitionOwns();
 }
 
-// Why there is no device; cudaSuccess if there is one, or if CUDA fails in
-// another way, of which tests must say more.
-cudaError_t MissingDevice() {
-  int devices = 0;
-  const cudaError_t status = cudaGetDeviceCount(&devices);
-  if (status == cudaSuccess && devices == 0) return cudaErrorNoDevice;
-  const bool missing = status == cudaErrorNoDevice ||
-                       status == cudaErrorInsufficientDriver ||
-                       status == cudaErrorStubLibrary;
-  return missing ? status : cudaSuccess;
-}
-
 }  // namespace
 }  // namespace millrace::testing
-
-int main(int argc, char** argv) {
-  testing::InitGoogleTest(&argc, argv);
-  const cudaError_t missing = millrace::testing::MissingDevice();
-  if (missing != cudaSuccess) {
-    std::printf("skipped without a CUDA device: %s\n",
-                cudaGetErrorString(missing));
-    return 77;
-  }
-  return RUN_ALL_TESTS();
-}

@@ -13,6 +13,7 @@
 
 #include "tests/cuda/sample/store_lists.h"
 // The kernels need the words of CUDA C++.
+#include "common/cuda/sample/make_hop_job.h"
 #include "common/sample/draw/sampler.h"
 #include "common/sample/local/mapped_neighbor_source.h"
 #include "common/sample/resolve_job.h"
@@ -97,13 +98,15 @@ void ExpectEqual(Queue& queue, const cuda::HopSampler<Queue>& sampler,
   }
 }
 
+// Asks for all columns.
+inline TopologyRequest RequestFor(uint32_t batch) {
+  return {.batch = batch, .edge_ids = true, .feature_rows = true};
+}
+
 inline Batch SampleOnCpu(const ResolvedJob& job, const Store& store,
                          const ResolvedSeeds& seeds, uint32_t batch) {
   MappedNeighborSource source(store);
-  return SampleTopology(
-             job, store.manifest(),
-             {.batch = batch, .edge_ids = true, .feature_rows = true}, seeds,
-             source)
+  return SampleTopology(job, store.manifest(), RequestFor(batch), seeds, source)
       .value();
 }
 
@@ -115,11 +118,12 @@ int ExpectSameBatch(Queue& queue, cuda::HopSampler<Queue>& sampler,
   const ResolvedJob job = ResolveJob(spec, store.manifest()).value();
   const QueueLists lists(queue, StoreLists(store, spec.direction));
   const ResolvedSeeds resolved = SeedsOf(job, store, seeds);
-  const cuda::HopJob hop_job = HopJobFor(job, store, lists.lists(), batch);
-  const int waits = queue.waits();
+  const cuda::HopJob hop_job =
+      cuda::MakeHopJob(job, store.manifest(), lists.lists(), RequestFor(batch));
+  const uint64_t waits = queue.waits();
   const cuda::HopOutcome outcome =
       SampleOn(sampler, hop_job, job.seed_type, resolved);
-  const int waited = queue.waits() - waits;
+  const auto waited = static_cast<int>(queue.waits() - waits);
   EXPECT_EQ(outcome, cuda::HopOutcome::kMade);
   if (outcome == cuda::HopOutcome::kMade) {
     ExpectEqual(queue, sampler, SampleOnCpu(job, store, resolved, batch));

@@ -133,7 +133,8 @@ void SurvivesEveryFailedAllocation() {
   const ResolvedSeeds seeds = SeedsOf(job, *opened, {{5, 6, 7}});
   Queue queue;
   const QueueLists lists(queue, StoreLists(*opened, job.spec.direction));
-  const cuda::HopJob hop_job = HopJobFor(job, *opened, lists.lists(), 0);
+  const cuda::HopJob hop_job =
+      cuda::MakeHopJob(job, opened->manifest(), lists.lists(), RequestFor(0));
   const int live = queue.live();
   int failures = 0;
   for (int n = 1;; ++n) {
@@ -162,7 +163,8 @@ void SaysThatTheQueueHasFailed() {
   const ResolvedSeeds seeds = SeedsOf(job, *opened, {{5, 6, 7}});
   Queue queue;
   const QueueLists lists(queue, StoreLists(*opened, job.spec.direction));
-  const cuda::HopJob hop_job = HopJobFor(job, *opened, lists.lists(), 0);
+  const cuda::HopJob hop_job =
+      cuda::MakeHopJob(job, opened->manifest(), lists.lists(), RequestFor(0));
   cuda::HopSampler used(queue), fresh(queue);
   EXPECT_EQ(SampleOn(used, hop_job, job.seed_type, seeds),
             cuda::HopOutcome::kMade);
@@ -246,7 +248,8 @@ class DamagedLists {
     Queue queue;
     cuda::HopSampler sampler(queue);
     const QueueLists lists(queue, lists_);
-    cuda::HopJob hop_job = HopJobFor(job_, *opened_, lists.lists(), 0);
+    cuda::HopJob hop_job = cuda::MakeHopJob(job_, opened_->manifest(),
+                                            lists.lists(), RequestFor(0));
     hop_job.rule = rule;
     hop_job.relations[2].fanouts = {fanout, fanout};
     Seeds seeds;

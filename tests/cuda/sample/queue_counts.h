@@ -13,14 +13,12 @@ class QueueCounts {
   }
   int allocations() const { return allocations_; }
   int live() const { return live_; }
-  int waits() const { return waits_; }
 
  protected:
   // Counts an allocation. Returns false if it has to fail.
   bool MayAllocate() { return ++allocations_ != failing_allocation_; }
 
   int live_ = 0;
-  int waits_ = 0;
 
  private:
   int allocations_ = 0, failing_allocation_ = 0;

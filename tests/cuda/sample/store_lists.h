@@ -14,9 +14,6 @@
 #include "common/cuda/sample/hop_sampler.cuh"
 #include "common/graph/store.h"
 #include "common/sample/batch.h"
-#include "common/sample/draw_rule.h"
-#include "common/sample/job.h"
-#include "common/sample/neighbor_source.h"
 
 namespace millrace::testing {
 
@@ -140,34 +137,5 @@ class QueueLists {
   std::vector<cuda::Lists> lists_;  // [relation]
   std::vector<void*> copies_;
 };
-
-inline cuda::HopJob HopJobFor(const ResolvedJob& job, const Store& store,
-                              const std::vector<cuda::Lists>& lists,
-                              uint32_t batch) {
-  cuda::HopJob result;
-  for (size_t t = 0; t < store.schema().node_types.size(); ++t) {
-    const auto type = static_cast<TypeIndex>(t);
-    result.node_counts.push_back(store.book(type).node_count());
-  }
-  for (size_t i = 0; i < store.schema().relations.size(); ++i) {
-    const auto r = static_cast<RelationIndex>(i);
-    const Relation& relation = store.schema().relations[i];
-    const Direction direction = job.spec.direction;
-    result.relations.push_back(
-        {.list_type = ListOwnerType(relation, direction),
-         .neighbor_type = NeighborType(relation, direction),
-         .lists = lists[r],
-         .fanouts = {job.fanouts[i].begin(), job.fanouts[i].end()},
-         .feature_rows = relation.feature.present()});
-  }
-  result.hops = job.hops;
-  result.rule = RuleOf(job.spec);
-  result.replace = job.spec.replace;
-  result.disjoint = job.spec.disjoint;
-  result.edge_ids = true;
-  result.job_seed = job.spec.seed;
-  result.batch = batch;
-  return result;
-}
 
 }  // namespace millrace::testing

@@ -72,11 +72,6 @@ class StreamQueue : private TestStream,
     CudaQueue::Free(data);
     --live_;
   }
-  bool Download(void* to, const void* from, size_t bytes) {
-    ++waits_;
-    return CudaQueue::Download(to, from, bytes);
-  }
-
   // Makes the queue fail.
   void Fail() {
     has_to_fail_ = true;

@@ -65,10 +65,13 @@ class ThreadQueue : public QueueCounts {
   // Makes the queue fail.
   void Fail() { failed_ = true; }
   bool failed() const { return failed_; }
+  // How often the host has waited.
+  uint64_t waits() const { return waits_; }
 
  private:
   const unsigned block_;
   bool failed_ = false;
+  uint64_t waits_ = 0;
 };
 
 }  // namespace millrace::testing

@@ -1,48 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Neighbour lists in the device's memory, and what a hop reads and writes.
+// What a hop reads and writes.
 #pragma once
 
 #include <cstdint>
 
+#include "common/base/host_device.h"
+#include "common/cuda/graph/device_lists.h"
 #include "common/cuda/sample/kernel.cuh"
 #include "common/sample/draw/draw_domain.h"
 #include "common/sample/draw_rule.h"
 
 namespace millrace::cuda {
-
-// A column of ids of 32 or 64 bits.
-struct IdColumn {
-  const void* data = nullptr;
-  bool wide = false;
-
-  __device__ uint64_t operator[](int64_t row) const {
-    return wide ? static_cast<const uint64_t*>(data)[row]
-                : static_cast<const uint32_t*>(data)[row];
-  }
-};
-
-// The lists of one relation and direction in one partition; see NeighborLists
-// and NodeColumns of common/graph/store.h. Columns that do not exist are null.
-struct PartLists {
-  uint64_t first_id = 0;    // of the nodes that have the lists
-  uint64_t node_count = 0;  // of these
-  int64_t edge_count = 0;
-  IdColumn node_originals;
-  const int64_t* indptr = nullptr;
-  IdColumn indices;
-  IdColumn originals;  // of the neighbours; the indices in a dataset
-  const int64_t* times = nullptr;
-  const uint64_t* weight_sums = nullptr;
-  const int64_t* edge_ids = nullptr;
-  const int64_t* feature_rows = nullptr;  // null: the position in the lists
-};
-
-// All partitions' lists, ascending by first_id. In the device's memory.
-struct Lists {
-  const PartLists* parts = nullptr;
-  int part_count = 0;
-  uint64_t neighbor_limit = 0;  // number of nodes of the neighbours' type
-};
 
 struct HopRule {
   DrawRule rule = DrawRule::kUniform;  // not kAmong

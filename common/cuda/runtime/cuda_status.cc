@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/cuda/runtime/cuda_status.h"
+
+#include <string>
+
+#include "common/base/strings.h"
+
+namespace millrace::cuda {
+namespace {
+
+constexpr char kDriverAdvice[] =
+    "install NVIDIA's driver 580 or later, or keep everything in host memory";
+constexpr char kDeviceAdvice[] =
+    "check nvidia-smi and CUDA_VISIBLE_DEVICES, or keep everything in host "
+    "memory";
+constexpr char kArchitectureAdvice[] =
+    "use a device of compute capability 7.5 or later, or build with its "
+    "architecture in CMAKE_CUDA_ARCHITECTURES";
+
+}  // namespace
+
+absl::Status CudaStatus(cudaError_t status, std::string_view what) {
+  if (status == cudaSuccess) return absl::OkStatus();
+  cudaGetLastError();
+  const std::string text = StrCat(what, ": ", cudaGetErrorName(status), ": ",
+                                  cudaGetErrorString(status));
+  switch (status) {
+    case cudaErrorMemoryAllocation:
+      return absl::ResourceExhaustedError(text);
+    case cudaErrorInsufficientDriver:
+    case cudaErrorStubLibrary:
+    case cudaErrorSystemDriverMismatch:
+    case cudaErrorUnsupportedPtxVersion:
+      return absl::FailedPreconditionError(StrCat(text, "\n", kDriverAdvice));
+    case cudaErrorNoDevice:
+    case cudaErrorInvalidDevice:
+    case cudaErrorDevicesUnavailable:
+    case cudaErrorInitializationError:
+      return absl::FailedPreconditionError(StrCat(text, "\n", kDeviceAdvice));
+    case cudaErrorNoKernelImageForDevice:
+    case cudaErrorInvalidDeviceFunction:
+      return absl::FailedPreconditionError(
+          StrCat(text, "\n", kArchitectureAdvice));
+    default:
+      return absl::InternalError(text);
+  }
+}
+
+}  // namespace millrace::cuda

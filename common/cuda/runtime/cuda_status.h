@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <string_view>
+
+#include "absl/status/status.h"
+
+namespace millrace::cuda {
+
+// Returns OK for cudaSuccess, and otherwise an error that starts with what
+// failed, such as "cannot open CUDA device 0", and gives the runtime's name and
+// text. Takes the error back from the runtime, so that no later call returns it
+// too.
+// RESOURCE_EXHAUSTED: too little memory. FAILED_PRECONDITION: there is no
+// device, no driver, or one that cannot run this program's kernels; the second
+// line says what to do. INTERNAL: all other errors, most of which leave the
+// process without the device.
+absl::Status CudaStatus(cudaError_t status, std::string_view what);
+
+}  // namespace millrace::cuda

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace millrace::cuda {
+
+struct DeviceInfo {
+  int index = 0;  // among the devices that the process sees
+  std::string name;
+  int major = 0, minor = 0;  // compute capability
+};
+
+// Makes a device ready to run this program's kernels, and to keep the memory
+// that streams free for their next allocations.
+// FAILED_PRECONDITION: there is no driver or device, or it cannot run the
+// kernels. INTERNAL: the device does not work.
+absl::StatusOr<DeviceInfo> OpenDevice(int index);
+
+// Makes `device` the calling thread's current one, which the runtime's calls
+// use.
+absl::Status UseDevice(int device);
+
+struct DeviceMemoryUse {
+  uint64_t free_bytes = 0;
+  uint64_t total_bytes = 0;
+};
+// Of a device that has been opened.
+absl::StatusOr<DeviceMemoryUse> MemoryUseOf(int device);
+
+}  // namespace millrace::cuda

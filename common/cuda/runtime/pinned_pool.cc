@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/cuda/runtime/pinned_pool.h"
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+#include "common/cuda/runtime/cuda_status.h"
+
+namespace millrace::cuda {
+namespace {
+
+constexpr uint64_t kSmallestBlock = 4096;
+
+void Unpin(std::byte* block) {
+  // Fails only if the device does not work any longer.
+  (void)CudaStatus(cudaFreeHost(block), "cannot free pinned memory");
+}
+
+}  // namespace
+
+std::shared_ptr<PinnedPool> PinnedPool::Create(uint64_t max_idle_bytes) {
+  return std::shared_ptr<PinnedPool>(new PinnedPool(max_idle_bytes));
+}
+
+PinnedPool::~PinnedPool() {
+  for (const auto& [bytes, blocks] : idle_) {
+    for (std::byte* block : blocks) Unpin(block);
+  }
+}
+
+absl::StatusOr<std::shared_ptr<std::byte>> PinnedPool::Allocate(
+    uint64_t bytes) {
+  const uint64_t size = std::bit_ceil(std::max(bytes, kSmallestBlock));
+  std::byte* block = nullptr;
+  {
+    const MutexLock lock(&mutex_);
+    std::vector<std::byte*>& kept = idle_[size];
+    if (!kept.empty()) {
+      block = kept.back();
+      kept.pop_back();
+      idle_bytes_ -= size;
+    }
+  }
+  if (block == nullptr) {
+    void* data = nullptr;
+    MILLRACE_RETURN_IF_ERROR(
+        CudaStatus(cudaHostAlloc(&data, size, cudaHostAllocPortable),
+                   StrCat("cannot pin ", size, " bytes of host memory")));
+    block = static_cast<std::byte*>(data);
+  }
+  return std::shared_ptr<std::byte>(
+      block, [pool = shared_from_this(), size](std::byte* freed) {
+        pool->Return(freed, size);
+      });
+}
+
+void PinnedPool::Return(std::byte* block, uint64_t bytes) {
+  {
+    const MutexLock lock(&mutex_);
+    if (idle_bytes_ + bytes <= max_idle_bytes_) {
+      idle_[bytes].push_back(block);
+      idle_bytes_ += bytes;
+      return;
+    }
+  }
+  Unpin(block);
+}
+
+uint64_t PinnedPool::idle_bytes() const {
+  const MutexLock lock(&mutex_);
+  return idle_bytes_;
+}
+
+}  // namespace millrace::cuda

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "common/base/field_error.h"
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+#include "common/cuda/runtime/cuda_status.h"
+#include "common/cuda/runtime/device.h"
+#include "common/cuda/sample/cuda_queue.cuh"
+#include "common/cuda/sample/cuda_topology_sampler.h"
+#include "common/cuda/sample/hop_sampler.cuh"
+#include "common/cuda/sample/make_hop_job.h"
+#include "common/cuda/sample/narrow_ids.cuh"
+#include "common/sample/draw/seed_lists.h"
+#include "common/sample/draw_rule.h"
+#include "common/sample/local/mapped_topology_sampler.h"
+
+namespace millrace::cuda {
+namespace {
+
+// Of pinned memory for batches that are no longer used.
+constexpr uint64_t kMaxIdlePinned = uint64_t{1} << 30;
+// Above this, the picks of a node do not fit into the shared memory of a block.
+constexpr int32_t kMaxDeviceFanout = 1024;
+constexpr uint64_t kArrayAlignment = 64;
+
+// Arrays of the device that are copied to one block of pinned memory.
+class Downloads {
+ public:
+  // `target` becomes an array of what is at `from`, once the queue has done
+  // what Start() asks for.
+  void Add(const void* from, DType dtype, int64_t rows, Array& target) {
+    entries_.push_back({from, dtype, rows, bytes_, &target});
+    const uint64_t size = static_cast<uint64_t>(rows) * ItemBytes(dtype);
+    bytes_ += (size + kArrayAlignment - 1) / kArrayAlignment * kArrayAlignment;
+  }
+
+  absl::Status Start(CudaQueue& queue, PinnedPool& pool) const {
+    MILLRACE_ASSIGN_OR_RETURN(const std::shared_ptr<std::byte> block,
+                              pool.Allocate(bytes_));
+    for (const Entry& entry : entries_) {
+      std::byte* to = block.get() + entry.at;
+      *entry.target = Array::Borrow(entry.dtype, {entry.rows}, to, block);
+      if (entry.rows == 0) continue;
+      queue.DownloadLater(to, entry.from, entry.target->total_bytes());
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  struct Entry {
+    const void* from;
+    DType dtype;
+    int64_t rows;
+    uint64_t at;  // in the block
+    Array* target;
+  };
+  std::vector<Entry> entries_;
+  uint64_t bytes_ = 0;
+};
+
+}  // namespace
+
+std::string_view WithoutKernels(const ResolvedJob& job) {
+  switch (job.spec.method) {
+    case SampleMethod::kUniform:
+    case SampleMethod::kLabor:
+      break;
+    case SampleMethod::kWalk:
+      return "walks";
+    case SampleMethod::kPpr:
+      return "ppr";
+    case SampleMethod::kInduced:
+      return "induced subgraphs";
+  }
+  if (!job.spec.train_graph.empty()) return "a train graph";
+  if (job.spec.exclude != ExcludeSeedEdges::kNone) return "excluded edges";
+  for (const Fanouts& fanouts : job.fanouts) {
+    if (std::ranges::any_of(fanouts,
+                            [](int32_t f) { return f > kMaxDeviceFanout; })) {
+      return "fanouts above 1024";
+    }
+  }
+  return {};
+}
+
+// Makes one batch at a time, on a stream of its own.
+class CudaTopologySampler::Worker {
+ public:
+  explicit Worker(cudaStream_t stream) : stream_(stream) {
+    queue_.emplace(stream);
+    sampler_.emplace(*queue_);
+    ids_.emplace(*queue_);
+  }
+  ~Worker() {
+    sampler_.reset();
+    ids_.reset();
+    queue_.reset();
+    // Fails only if the device does not work any longer.
+    (void)CudaStatus(cudaStreamSynchronize(stream_), "cannot end a stream");
+    (void)CudaStatus(cudaStreamDestroy(stream_), "cannot end a stream");
+  }
+
+  bool failed() const { return queue_->failed(); }
+  cudaError_t failure() const { return queue_->failure(); }
+  uint64_t waits() const { return queue_->waits(); }
+
+  HopOutcome Sample(const HopJob& job, std::span<const SeedList> lists,
+                    std::span<const int64_t> times) {
+    std::vector<SeedNodes> nodes;
+    for (const SeedList& list : lists) {
+      nodes.push_back({list.type, list.ids, list.trees});
+    }
+    return sampler_->Sample(job, nodes, times);
+  }
+
+  // Adds what was sampled to `batch`, which has only its seeds.
+  // RESOURCE_EXHAUSTED: too little memory.
+  absl::Status Finish(const HopJob& job, std::span<const SeedList> lists,
+                      const Schema& schema, PinnedPool& pool, Batch& batch) {
+    batch.nodes.resize(schema.node_types.size());
+    batch.edges.resize(schema.relations.size());
+    Downloads downloads;
+    std::vector<Array> locals(lists.size());
+    const uint32_t* local = sampler_->seed_locals();
+    for (size_t i = 0; i < lists.size(); ++i) {
+      const auto count = static_cast<int64_t>(lists[i].ids.size());
+      downloads.Add(local, DType::kUint32, count, locals[i]);
+      local += count;
+    }
+    MILLRACE_RETURN_IF_ERROR(AddNodes(job, schema, downloads, batch));
+    for (size_t r = 0; r < batch.edges.size(); ++r) {
+      AddEdges(sampler_->edges(static_cast<int>(r)), downloads, batch.edges[r]);
+    }
+    MILLRACE_RETURN_IF_ERROR(downloads.Start(*queue_, pool));
+    queue_->Wait();
+    for (size_t i = 0; i < lists.size(); ++i) {
+      SetSeedLocals(lists[i].role, std::move(locals[i]), batch);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status AddNodes(const HopJob& job, const Schema& schema,
+                        Downloads& downloads, Batch& batch) {
+    uint64_t narrow = 0;  // ids of 32 bits
+    for (size_t t = 0; t < batch.nodes.size(); ++t) {
+      NodeBlock& block = batch.nodes[t];
+      block.hop_offsets = sampler_->nodes(static_cast<int>(t)).hop_offsets;
+      if (schema.node_types[t].id_dtype() == DType::kUint32) {
+        narrow += block.count();
+      }
+    }
+    if (!ids_->Reserve(narrow + 1)) {
+      return absl::ResourceExhaustedError("ids do not fit");
+    }
+    uint32_t* ids = ids_->data();
+    for (size_t t = 0; t < batch.nodes.size(); ++t) {
+      NodeBlock& block = batch.nodes[t];
+      const HopNodes nodes = sampler_->nodes(static_cast<int>(t));
+      if (schema.node_types[t].id_dtype() == DType::kUint32) {
+        if (block.count() > 0) {
+          queue_->LaunchEach(NarrowIds, block.count(), nodes.ids,
+                             uint64_t{block.count()}, ids);
+        }
+        downloads.Add(ids, DType::kUint32, block.count(), block.id);
+        ids += block.count();
+      } else {
+        downloads.Add(nodes.ids, DType::kUint64, block.count(), block.id);
+      }
+      if (job.disjoint) {
+        downloads.Add(nodes.trees, DType::kUint32, block.count(), block.tree);
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  static void AddEdges(const HopEdges& edges, Downloads& downloads,
+                       EdgeBlock& block) {
+    const auto count = static_cast<int64_t>(edges.count);
+    downloads.Add(edges.indptr, DType::kUint32,
+                  static_cast<int64_t>(edges.expanded) + 1, block.indptr);
+    downloads.Add(edges.neighbor, DType::kUint32, count, block.neighbor);
+    if (edges.edge_id != nullptr) {
+      downloads.Add(edges.edge_id, DType::kInt64, count, block.edge_id);
+    }
+    if (edges.feature_row != nullptr) {
+      downloads.Add(edges.feature_row, DType::kUint64, count,
+                    block.feature_row);
+    }
+  }
+
+  const cudaStream_t stream_;
+  std::optional<CudaQueue> queue_;
+  std::optional<HopSampler<CudaQueue>> sampler_;
+  std::optional<DeviceArray<CudaQueue, uint32_t>> ids_;  // of 32 bits
+};
+
+CudaTopologySampler::CudaTopologySampler(std::shared_ptr<const Store> store,
+                                         std::unique_ptr<DeviceGraph> graph,
+                                         DeviceFallback fallback)
+    : store_(std::move(store)),
+      graph_(std::move(graph)),
+      fallback_(fallback),
+      host_sampler_(std::make_unique<MappedTopologySampler>(store_)),
+      pinned_(PinnedPool::Create(kMaxIdlePinned)) {}
+
+CudaTopologySampler::~CudaTopologySampler() = default;
+
+absl::StatusOr<std::unique_ptr<CudaTopologySampler>>
+CudaTopologySampler::Create(std::shared_ptr<const Store> store, int device,
+                            DeviceFallback fallback) {
+  MILLRACE_RETURN_IF_ERROR(OpenDevice(device).status());
+  MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<DeviceGraph> graph,
+                            DeviceGraph::Create(*store, device));
+  return std::unique_ptr<CudaTopologySampler>(
+      new CudaTopologySampler(std::move(store), std::move(graph), fallback));
+}
+
+absl::StatusOr<std::unique_ptr<CudaTopologySampler::Worker>>
+CudaTopologySampler::TakeWorker() {
+  {
+    const MutexLock lock(&mutex_);
+    if (!idle_.empty()) {
+      std::unique_ptr<Worker> worker = std::move(idle_.back());
+      idle_.pop_back();
+      return worker;
+    }
+  }
+  cudaStream_t stream = nullptr;
+  MILLRACE_RETURN_IF_ERROR(CudaStatus(
+      cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
+      StrCat("cannot make a stream of CUDA device ", graph_->device())));
+  return std::make_unique<Worker>(stream);
+}
+
+void CudaTopologySampler::ReturnWorker(std::unique_ptr<Worker> worker) {
+  const MutexLock lock(&mutex_);
+  idle_.push_back(std::move(worker));
+}
+
+absl::StatusOr<Batch> CudaTopologySampler::SampleOnHost(
+    const ResolvedJob& job, const TopologyRequest& request,
+    const ResolvedSeeds& seeds) {
+  ++host_;
+  return host_sampler_->Sample(job, request, seeds);
+}
+
+absl::StatusOr<Batch> CudaTopologySampler::SampleOnDevice(
+    Worker& worker, const ResolvedJob& job, const TopologyRequest& request,
+    const ResolvedSeeds& seeds) {
+  const std::vector<SeedList> lists = SeedLists(job, store_->schema(), seeds);
+  const HopJob hops = MakeHopJob(job, store_->manifest(),
+                                 graph_->lists(job.spec.direction), request);
+  std::span<const int64_t> times;
+  if (job.spec.temporal != TemporalStrategy::kNone) times = seeds.times;
+  Batch batch = BatchOfSeeds(job, seeds, request.epoch, request.batch);
+  switch (worker.Sample(hops, lists, times)) {
+    case HopOutcome::kMade:
+      MILLRACE_RETURN_IF_ERROR(
+          worker.Finish(hops, lists, store_->schema(), *pinned_, batch));
+      return batch;
+    case HopOutcome::kNoMemory:
+      return absl::ResourceExhaustedError("");
+    case HopOutcome::kTrouble:
+      return absl::DataLossError("");
+    case HopOutcome::kFailed:
+      break;
+  }
+  return absl::InternalError("");
+}
+
+absl::StatusOr<Batch> CudaTopologySampler::Sample(
+    const ResolvedJob& job, const TopologyRequest& request,
+    const ResolvedSeeds& seeds) {
+  const std::string_view reason = WithoutKernels(job);
+  if (!reason.empty()) {
+    if (fallback_ == DeviceFallback::kAllow) {
+      return SampleOnHost(job, request, seeds);
+    }
+    return FieldStatus(absl::StatusCode::kFailedPrecondition,
+                       {.field = "device_fallback",
+                        .value = "forbid",
+                        .limit = StrCat("there are no kernels for ", reason)});
+  }
+  MILLRACE_RETURN_IF_ERROR(UseDevice(graph_->device()));
+  MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<Worker> worker, TakeWorker());
+  const uint64_t waits = worker->waits();
+  absl::StatusOr<Batch> batch = SampleOnDevice(*worker, job, request, seeds);
+  waits_ += worker->waits() - waits;
+  // A worker that has failed does nothing more.
+  if (worker->failed()) {
+    return CudaStatus(worker->failure(),
+                      StrCat("CUDA device ", graph_->device(), " has failed"));
+  }
+  ReturnWorker(std::move(worker));
+  if (batch.ok()) {
+    ++device_;
+    return batch;
+  }
+  if (absl::IsDataLoss(batch.status())) {
+    // The CPU makes the batch, or says exactly what is wrong.
+    return SampleOnHost(job, request, seeds);
+  }
+  return absl::ResourceExhaustedError(
+      StrCat("the batch does not fit into the memory of CUDA device ",
+             graph_->device(), "\nuse a smaller batch size or fanouts"));
+}
+
+}  // namespace millrace::cuda

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/cuda/runtime/pinned_pool.h"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+
+namespace millrace::cuda {
+namespace {
+
+TEST(PinnedPoolTest, UsesBlocksAgain) {
+  const auto pool = PinnedPool::Create(1 << 20);
+  auto block = pool->Allocate(5000).value();
+  std::memset(block.get(), 1, 5000);
+  const std::byte* data = block.get();
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(data) % 64, 0);
+  EXPECT_EQ(pool->idle_bytes(), 0);
+  block.reset();
+  EXPECT_EQ(pool->idle_bytes(), 8192);
+  EXPECT_EQ(pool->Allocate(8192).value().get(), data);
+  const auto first = pool->Allocate(8192).value();
+  const auto second = pool->Allocate(8192).value();
+  EXPECT_NE(first.get(), second.get());
+}
+
+TEST(PinnedPoolTest, KeepsNoMoreThanItsLimit) {
+  const auto pool = PinnedPool::Create(10000);
+  auto first = pool->Allocate(8192).value();
+  auto second = pool->Allocate(8192).value();
+  first.reset();
+  second.reset();
+  EXPECT_EQ(pool->idle_bytes(), 8192);
+}
+
+TEST(PinnedPoolTest, BlocksMayOutliveIt) {
+  auto pool = PinnedPool::Create(1 << 20);
+  auto block = pool->Allocate(1).value();
+  pool.reset();
+  block.reset();
+}
+
+}  // namespace
+}  // namespace millrace::cuda

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/tier/load_store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "common/graph/store.h"
+#include "tests/support/captured_log.h"
+#include "tests/support/sampled.h"
+#include "tests/support/test_store.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Whether the files of a store's graph and features are copies in memory.
+struct Places {
+  bool graph, features;
+  friend bool operator==(const Places&, const Places&) = default;
+};
+Places PlacesOf(const Store& store) {
+  const std::string type = store.schema().node_types[0].name;
+  return {store.FindLoaded(NodePath(0, type, "original_id")) != nullptr,
+          store.FindLoaded(NodePath(0, type, "feature")) != nullptr};
+}
+
+class LoadStoreTest : public ::testing::Test {
+ protected:
+  absl::StatusOr<LoadedStore> Load(const MemoryOptions& options) const {
+    return LoadStore(store_.Open(), options);
+  }
+
+ private:
+  const testing::TestStore store_{testing::RandomGraph(1), 2};
+};
+
+TEST_F(LoadStoreTest, CopiesWhatItIsAskedTo) {
+  for (const MemoryTier graph : {MemoryTier::kMmap, MemoryTier::kRam}) {
+    for (const MemoryTier features : {MemoryTier::kMmap, MemoryTier::kRam}) {
+      const auto loaded = Load({.graph = graph, .features = features});
+      ASSERT_TRUE(loaded.ok()) << loaded.status();
+      EXPECT_EQ(
+          PlacesOf(*loaded->store),
+          (Places{graph == MemoryTier::kRam, features == MemoryTier::kRam}));
+      EXPECT_EQ(loaded->sampler, nullptr);
+    }
+  }
+}
+
+TEST_F(LoadStoreTest, SamplesOnADeviceOrSaysWhyNot) {
+  const auto on_device = Load({.graph = MemoryTier::kCuda});
+  testing::CapturedLog log;
+  const auto automatic = Load({.graph = MemoryTier::kAuto});
+  ASSERT_TRUE(automatic.ok()) << automatic.status();
+  if (on_device.ok()) {
+    EXPECT_NE(on_device->sampler, nullptr);
+    EXPECT_NE(automatic->sampler, nullptr);
+    EXPECT_FALSE(PlacesOf(*automatic->store).graph);
+    return;
+  }
+  EXPECT_EQ(on_device.status().code(), absl::StatusCode::kFailedPrecondition);
+  const std::string message(on_device.status().message());
+  EXPECT_THAT(message, HasSubstr("CUDA"));
+  EXPECT_THAT(message, HasSubstr("\n")) << "without advice";
+  EXPECT_EQ(automatic->sampler, nullptr);
+  EXPECT_TRUE(PlacesOf(*automatic->store).graph);
+  EXPECT_THAT(log.text(), HasSubstr("the graph is kept in RAM: " +
+                                    message.substr(0, message.find('\n'))));
+}
+
+}  // namespace
+}  // namespace millrace
