@@ -116,15 +116,17 @@ void SourceFlags::AddConnectionTo(CLI::App& app) {
       ->check(Number(0, 1));
   fetching
       ->add_option("--graph-memory", graph_memory_,
-                   "--store: where to keep the graph; with cuda, a GPU samples")
+                   "--store: where to keep the graph; in pinned or cuda memory "
+                   "a GPU samples it")
       ->check(OneOf(MemoryTiers()));
   fetching
       ->add_option("--feature-memory", feature_memory_,
                    "--store: where to keep features")
-      ->check(OneOf({"mmap", "ram"}));
+      ->check(OneOf({"mmap", "ram", "pinned"}));
   fetching
       ->add_option("--device-fallback", device_fallback_,
-                   "whether the CPU makes the batches that a GPU cannot")
+                   "--store: whether the CPU makes batches that a GPU has no "
+                   "kernels for")
       ->check(OneOf(DeviceFallbacks()));
 }
 

@@ -90,7 +90,9 @@ constexpr Advice kAdvice[] = {
      "use a smaller --cache-ratio, fewer processes on this host, or "
      "--feature-dtype float16"},
     {"device_fallback", kLacking, Problem::kInvalid,
-     "let the CPU make such batches: leave it out"},
+     "leave --device-fallback out, so that the CPU makes such batches"},
+    {"device_fallback", kInvalid, Problem::kInvalid,
+     "use --graph-memory cuda, or leave --device-fallback out"},
     {"max_inflight_bytes", kLacking, Problem::kTooMuch,
      "use a smaller --batch-size or smaller --fanouts, or start the servers "
      "with a larger --max-inflight-bytes"},

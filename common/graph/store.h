@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/array.h"
+#include "common/base/huge_array.h"
 #include "common/graph/manifest.h"
 #include "common/graph/partition_book.h"
 #include "common/graph/schema.h"
@@ -103,11 +104,16 @@ class Store {
   absl::StatusOr<std::unique_ptr<Store>> WithNewSplits() const;
 
   // Replaces the mappings of the graph (lists, ids, labels) or of the features
-  // by copies in anonymous memory, to avoid page faults. Must be called before
-  // the store is shared; arrays handed out earlier stay mapped.
-  // RESOURCE_EXHAUSTED: they do not fit in the available memory.
+  // by copies in memory, to avoid page faults. `allocate` makes the arrays of
+  // the copies. Must be called before the store is shared; arrays handed out
+  // earlier stay mapped.
+  // RESOURCE_EXHAUSTED: they do not fit in the available memory. Also the
+  // errors of `allocate`.
   enum class Content { kGraph, kFeatures };
-  absl::Status LoadIntoMemory(Content content);
+  using AllocateArray = std::function<absl::StatusOr<Array>(
+      DType dtype, std::vector<int64_t> shape)>;
+  absl::Status LoadIntoMemory(
+      Content content, const AllocateArray& allocate = AllocateHugeArray);
 
   // A file whose data was copied into memory and is read there.
   struct LoadedFile {

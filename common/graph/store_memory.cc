@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "common/base/host_memory.h"
+#include "common/base/huge_array.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/file/file.h"
@@ -77,8 +78,9 @@ absl::StatusOr<std::string> ReadHeader(const std::filesystem::path& file,
   return header;
 }
 
-Array CopyOf(const Array& array) {
-  Array copy = Array::Allocate(array.dtype(), array.shape());
+absl::StatusOr<Array> CopyOf(const Array& array,
+                             const Store::AllocateArray& allocate) {
+  MILLRACE_ASSIGN_OR_RETURN(Array copy, allocate(array.dtype(), array.shape()));
   if (array.total_bytes() > 0) {
     std::memcpy(copy.mutable_data(), array.data(), array.total_bytes());
   }
@@ -87,7 +89,8 @@ Array CopyOf(const Array& array) {
 
 }  // namespace
 
-absl::Status Store::LoadIntoMemory(Content content) {
+absl::Status Store::LoadIntoMemory(Content content,
+                                   const AllocateArray& allocate) {
   std::vector<MappedArray> arrays;
   for (size_t p = 0; p < partitions_.size(); ++p) {
     if (partitions_[p] == nullptr) continue;
@@ -104,7 +107,9 @@ absl::Status Store::LoadIntoMemory(Content content) {
   std::erase_if(arrays,
                 [](const MappedArray& each) { return !each.array->present(); });
   uint64_t bytes = 0;
-  for (const MappedArray& each : arrays) bytes += each.array->total_bytes();
+  for (const MappedArray& each : arrays) {
+    bytes += HugeBlockBytes(each.array->total_bytes());
+  }
   MILLRACE_RETURN_IF_ERROR(CheckMemory(
       content == Content::kGraph ? "holding the graph in RAM"
                                  : "holding the features in RAM",
@@ -112,7 +117,7 @@ absl::Status Store::LoadIntoMemory(Content content) {
   for (const auto& [path, array] : arrays) {
     MILLRACE_ASSIGN_OR_RETURN(std::string header,
                               ReadHeader(path_ / path, *array));
-    *array = CopyOf(*array);
+    MILLRACE_ASSIGN_OR_RETURN(*array, CopyOf(*array, allocate));
     loaded_[path] = {std::move(header), *array};
   }
   return absl::OkStatus();

@@ -6,6 +6,7 @@ namespace millrace {
 std::map<std::string, MemoryTier> MemoryTiers() {
   return {{"mmap", MemoryTier::kMmap},
           {"ram", MemoryTier::kRam},
+          {"pinned", MemoryTier::kPinned},
           {"cuda", MemoryTier::kCuda},
           {"auto", MemoryTier::kAuto}};
 }

@@ -2,19 +2,28 @@
 // What a program with CUDA can do, for code that is built with and without.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/base/array.h"
 #include "common/graph/store.h"
 #include "common/sample/memory_options.h"
 #include "common/sample/topology_sampler.h"
 
 namespace millrace {
 
-// Copies the graph to the memory of a device, and samples there.
+// Makes arrays for Store::LoadIntoMemory().
 // FAILED_PRECONDITION: there is no device, or this program was built without
-// CUDA. RESOURCE_EXHAUSTED: the graph does not fit.
+// CUDA.
+absl::StatusOr<Array> AllocatePinned(DType dtype, std::vector<int64_t> shape);
+
+// Samples on a device, from the lists of `store` if they are pinned, and
+// otherwise from copies in the device's memory.
+// FAILED_PRECONDITION: as above. RESOURCE_EXHAUSTED: the graph does not fit.
 absl::StatusOr<std::unique_ptr<TopologySampler>> MakeDeviceSampler(
-    std::shared_ptr<const Store> store, int device, DeviceFallback fallback);
+    std::shared_ptr<const Store> store, bool pinned, int device,
+    DeviceFallback fallback);
 
 }  // namespace millrace

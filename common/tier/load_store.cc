@@ -2,8 +2,11 @@
 #include "common/tier/load_store.h"
 
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
+#include "common/base/field_error.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
@@ -17,39 +20,85 @@ std::string FirstLine(const absl::Status& status) {
   return text.substr(0, text.find('\n'));
 }
 
-// A sampler on the device that the options ask for; null if there is none and
-// kAuto may do without.
-absl::StatusOr<std::unique_ptr<TopologySampler>> MakeSampler(
-    const std::shared_ptr<const Store>& store, const MemoryOptions& options) {
-  auto sampler = MakeDeviceSampler(store, options.device, options.fallback);
-  if (!sampler.ok() && options.graph == MemoryTier::kAuto) {
-    LogInfo(StrCat("the graph is kept in RAM: ", FirstLine(sampler.status())));
-    return nullptr;
+absl::Status CheckOptions(const MemoryOptions& options) {
+  if (options.features == MemoryTier::kCuda ||
+      options.features == MemoryTier::kAuto) {
+    return InvalidField({.field = "feature_memory",
+                         .limit = "features are kept in host memory only"});
   }
-  return sampler;
+  const bool device = options.graph == MemoryTier::kCuda ||
+                      options.graph == MemoryTier::kPinned ||
+                      options.graph == MemoryTier::kAuto;
+  if (options.fallback == DeviceFallback::kForbid && !device) {
+    return InvalidField(
+        {.field = "device_fallback",
+         .value = "forbid",
+         .limit = "a device samples only if graph_memory is pinned, cuda or "
+                  "auto"});
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LoadFeatures(MemoryTier tier, Store& store) {
+  constexpr auto kFeatures = Store::Content::kFeatures;
+  switch (tier) {
+    case MemoryTier::kRam:
+      return store.LoadIntoMemory(kFeatures);
+    case MemoryTier::kPinned:
+      return store.LoadIntoMemory(kFeatures, AllocatePinned);
+    default:
+      return absl::OkStatus();
+  }
+}
+
+// Returns what samples the graph on a device; null if the CPU does.
+absl::StatusOr<std::unique_ptr<TopologySampler>> LoadGraph(
+    MemoryTier tier, const MemoryOptions& options,
+    const std::shared_ptr<Store>& store) {
+  constexpr auto kGraph = Store::Content::kGraph;
+  switch (tier) {
+    case MemoryTier::kRam:
+      MILLRACE_RETURN_IF_ERROR(store->LoadIntoMemory(kGraph));
+      return nullptr;
+    case MemoryTier::kPinned:
+      MILLRACE_RETURN_IF_ERROR(store->LoadIntoMemory(kGraph, AllocatePinned));
+      return MakeDeviceSampler(store, /*pinned=*/true, options.device,
+                               options.fallback);
+    case MemoryTier::kCuda:
+      return MakeDeviceSampler(store, /*pinned=*/false, options.device,
+                               options.fallback);
+    default:
+      return nullptr;
+  }
 }
 
 }  // namespace
 
 absl::StatusOr<LoadedStore> LoadStore(std::unique_ptr<Store> store,
                                       const MemoryOptions& options) {
-  if (options.features == MemoryTier::kRam) {
-    MILLRACE_RETURN_IF_ERROR(store->LoadIntoMemory(Store::Content::kFeatures));
+  MILLRACE_RETURN_IF_ERROR(CheckOptions(options));
+  MILLRACE_RETURN_IF_ERROR(LoadFeatures(options.features, *store));
+  // Not shared until it is returned.
+  const std::shared_ptr<Store> loaded = std::move(store);
+  if (options.graph != MemoryTier::kAuto) {
+    MILLRACE_ASSIGN_OR_RETURN(auto sampler,
+                              LoadGraph(options.graph, options, loaded));
+    return LoadedStore{loaded, std::move(sampler)};
   }
-  if (options.graph == MemoryTier::kRam) {
-    MILLRACE_RETURN_IF_ERROR(store->LoadIntoMemory(Store::Content::kGraph));
+  absl::Status why;
+  for (const auto& [tier, name] : {std::pair(MemoryTier::kCuda, "a GPU's"),
+                                   std::pair(MemoryTier::kPinned, "pinned")}) {
+    auto sampler = LoadGraph(tier, options, loaded);
+    if (sampler.ok()) return LoadedStore{loaded, *std::move(sampler)};
+    LogInfo(StrCat("the graph is not in ", name,
+                   " memory: ", FirstLine(sampler.status())));
+    why.Update(sampler.status());
   }
-  const std::shared_ptr<Store> shared = std::move(store);
-  LoadedStore loaded{.store = shared, .sampler = nullptr};
-  if (options.graph == MemoryTier::kCuda ||
-      options.graph == MemoryTier::kAuto) {
-    MILLRACE_ASSIGN_OR_RETURN(loaded.sampler, MakeSampler(shared, options));
-    // Nothing has read the store yet.
-    if (loaded.sampler == nullptr) {
-      MILLRACE_RETURN_IF_ERROR(shared->LoadIntoMemory(Store::Content::kGraph));
-    }
-  }
-  return loaded;
+  // Without a device, the CPU would make all batches.
+  if (options.fallback == DeviceFallback::kForbid) return why;
+  MILLRACE_RETURN_IF_ERROR(
+      LoadGraph(MemoryTier::kRam, options, loaded).status());
+  return LoadedStore{loaded, nullptr};
 }
 
 }  // namespace millrace

@@ -17,11 +17,12 @@ struct LoadedStore {
   std::unique_ptr<TopologySampler> sampler;
 };
 
-// Puts a store that has just been opened where the options say, and logs what
-// kAuto chose and why. All partitions must be mapped for kCuda.
-// RESOURCE_EXHAUSTED: it does not fit; the message names the option and has
-// both numbers. FAILED_PRECONDITION: there is no device, or it cannot be used,
-// or this program was built without CUDA.
+// Puts a store that has just been opened where the options say, and logs why
+// kAuto did not choose a better memory. A device samples only if all partitions
+// are mapped.
+// INVALID_ARGUMENT: options that contradict each other. RESOURCE_EXHAUSTED: the
+// store does not fit; the message has both numbers. FAILED_PRECONDITION: there
+// is no device, or it cannot be used, or this program was built without CUDA.
 absl::StatusOr<LoadedStore> LoadStore(std::unique_ptr<Store> store,
                                       const MemoryOptions& options);
 

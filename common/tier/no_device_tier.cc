@@ -2,13 +2,25 @@
 #include "common/tier/device_tier.h"
 
 namespace millrace {
+namespace {
 
-absl::StatusOr<std::unique_ptr<TopologySampler>> MakeDeviceSampler(
-    std::shared_ptr<const Store> /*store*/, int /*device*/,
-    DeviceFallback /*fallback*/) {
+absl::Status WithoutCuda() {
   return absl::FailedPreconditionError(
       "this program was built without CUDA\nbuild it with "
       "-DMILLRACE_CUDA=ON, or keep everything in host memory");
+}
+
+}  // namespace
+
+absl::StatusOr<Array> AllocatePinned(DType /*dtype*/,
+                                     std::vector<int64_t> /*shape*/) {
+  return WithoutCuda();
+}
+
+absl::StatusOr<std::unique_ptr<TopologySampler>> MakeDeviceSampler(
+    std::shared_ptr<const Store> /*store*/, bool /*pinned*/, int /*device*/,
+    DeviceFallback /*fallback*/) {
+  return WithoutCuda();
 }
 
 }  // namespace millrace

@@ -52,24 +52,41 @@ TEST_F(LoadStoreTest, CopiesWhatItIsAskedTo) {
 }
 
 TEST_F(LoadStoreTest, SamplesOnADeviceOrSaysWhyNot) {
-  const auto on_device = Load({.graph = MemoryTier::kCuda});
-  testing::CapturedLog log;
-  const auto automatic = Load({.graph = MemoryTier::kAuto});
-  ASSERT_TRUE(automatic.ok()) << automatic.status();
-  if (on_device.ok()) {
-    EXPECT_NE(on_device->sampler, nullptr);
-    EXPECT_NE(automatic->sampler, nullptr);
-    EXPECT_FALSE(PlacesOf(*automatic->store).graph);
-    return;
+  for (const MemoryTier tier : {MemoryTier::kCuda, MemoryTier::kPinned}) {
+    const auto loaded = Load({.graph = tier});
+    if (loaded.ok()) {
+      EXPECT_NE(loaded->sampler, nullptr);
+      EXPECT_EQ(PlacesOf(*loaded->store).graph, tier == MemoryTier::kPinned);
+      continue;
+    }
+    EXPECT_EQ(loaded.status().code(), absl::StatusCode::kFailedPrecondition);
+    const std::string message(loaded.status().message());
+    EXPECT_THAT(message, HasSubstr("CUDA"));
+    EXPECT_THAT(message, HasSubstr("\n")) << "without advice";
   }
-  EXPECT_EQ(on_device.status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(LoadStoreTest, ChoosesTheBestMemoryThereIs) {
+  testing::CapturedLog log;
+  const auto loaded = Load({.graph = MemoryTier::kAuto});
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  const auto on_device = Load({.graph = MemoryTier::kCuda});
+  EXPECT_EQ(loaded->sampler != nullptr, on_device.ok());
+  EXPECT_EQ(PlacesOf(*loaded->store).graph, !on_device.ok());
+  if (on_device.ok()) return;
   const std::string message(on_device.status().message());
-  EXPECT_THAT(message, HasSubstr("CUDA"));
-  EXPECT_THAT(message, HasSubstr("\n")) << "without advice";
-  EXPECT_EQ(automatic->sampler, nullptr);
-  EXPECT_TRUE(PlacesOf(*automatic->store).graph);
-  EXPECT_THAT(log.text(), HasSubstr("the graph is kept in RAM: " +
+  EXPECT_THAT(log.text(), HasSubstr("the graph is not in a GPU's memory: " +
                                     message.substr(0, message.find('\n'))));
+  EXPECT_THAT(log.text(), HasSubstr("the graph is not in pinned memory: "));
+}
+
+TEST_F(LoadStoreTest, PinsFeaturesOrSaysWhyNot) {
+  const auto loaded = Load({.features = MemoryTier::kPinned});
+  if (loaded.ok()) {
+    EXPECT_EQ(PlacesOf(*loaded->store), (Places{false, true}));
+  } else {
+    EXPECT_EQ(loaded.status().code(), absl::StatusCode::kFailedPrecondition);
+  }
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 
 #include "common/base/status_macros.h"
 #include "common/cuda/runtime/cuda_status.h"
+#include "common/cuda/runtime/device.h"
+#include "common/cuda/runtime/pinned_array.h"
 #include "common/sample/batch.h"
 
 namespace millrace::cuda {
@@ -15,37 +17,52 @@ namespace {
 
 constexpr uint64_t kAlignment = 256;
 
-// Lays columns out one after another. Without memory, only counts their bytes.
+constexpr char kCannotCopy[] = "cannot copy the graph to GPU memory";
+
+// Lays columns out one after another in the memory of a device; columns in
+// pinned memory stay there. Without memory, only counts their bytes.
 class ColumnWriter {
  public:
-  explicit ColumnWriter(std::byte* memory = nullptr) : memory_(memory) {}
+  explicit ColumnWriter(ColumnPlace place, std::byte* memory = nullptr)
+      : place_(place), memory_(memory) {}
 
   uint64_t bytes() const { return bytes_; }
   const absl::Status& status() const { return status_; }
 
   // Copies `size` bytes and returns where they are; null if there are none.
-  const void* Add(const void* from, uint64_t size) {
+  const void* Copy(const void* from, uint64_t size) {
     if (size == 0) return nullptr;
     std::byte* to = memory_ == nullptr ? nullptr : memory_ + bytes_;
     bytes_ += (size + kAlignment - 1) / kAlignment * kAlignment;
     if (to != nullptr && status_.ok()) {
       status_ = CudaStatus(cudaMemcpy(to, from, size, cudaMemcpyHostToDevice),
-                           "cannot copy the graph to GPU memory");
+                           kCannotCopy);
     }
     return to;
   }
-  const void* Add(const Array& column) {
-    return Add(column.data(), column.total_bytes());
-  }
   template <typename T>
-  const T* AddColumn(const Array& column) {
-    return static_cast<const T*>(Add(column));
+  const T* Add(const Array& column) {
+    return static_cast<const T*>(AddBytes(column));
   }
   IdColumn AddIds(const Array& ids) {
-    return {Add(ids), ids.dtype() == DType::kUint64};
+    return {AddBytes(ids), ids.dtype() == DType::kUint64};
   }
 
  private:
+  const void* AddBytes(const Array& column) {
+    if (place_ == ColumnPlace::kDevice) {
+      return Copy(column.data(), column.total_bytes());
+    }
+    if (column.total_bytes() == 0 || memory_ == nullptr) return nullptr;
+    const auto pointer = DevicePointer(column.data());
+    if (!pointer.ok()) {
+      status_.Update(pointer.status());
+      return nullptr;
+    }
+    return *pointer;
+  }
+
+  const ColumnPlace place_;
   std::byte* const memory_;
   uint64_t bytes_ = 0;
   absl::Status status_;
@@ -89,7 +106,7 @@ class GraphWriter {
     }
     const TypeIndex neighbors = NeighborType(relation, direction);
     return {.parts = static_cast<const PartLists*>(
-                columns_.Add(parts.data(), parts.size() * sizeof(PartLists))),
+                columns_.Copy(parts.data(), parts.size() * sizeof(PartLists))),
             .part_count = static_cast<int>(parts.size()),
             .neighbor_limit = store_.book(neighbors).node_count()};
   }
@@ -97,15 +114,15 @@ class GraphWriter {
   PartLists AddLists(const NeighborLists& lists) {
     PartLists part;
     part.edge_count = lists.indices.rows();
-    part.indptr = columns_.AddColumn<int64_t>(lists.indptr);
+    part.indptr = columns_.Add<int64_t>(lists.indptr);
     part.indices = columns_.AddIds(lists.indices);
     part.originals = lists.neighbor_original_id.present()
                          ? columns_.AddIds(lists.neighbor_original_id)
                          : part.indices;
-    part.times = columns_.AddColumn<int64_t>(lists.time);
-    part.weight_sums = columns_.AddColumn<uint64_t>(lists.weight_sum);
-    part.edge_ids = columns_.AddColumn<int64_t>(lists.edge_id);
-    part.feature_rows = columns_.AddColumn<int64_t>(lists.slot);
+    part.times = columns_.Add<int64_t>(lists.time);
+    part.weight_sums = columns_.Add<uint64_t>(lists.weight_sum);
+    part.edge_ids = columns_.Add<int64_t>(lists.edge_id);
+    part.feature_rows = columns_.Add<int64_t>(lists.slot);
     return part;
   }
 
@@ -114,33 +131,32 @@ class GraphWriter {
   std::vector<std::vector<IdColumn>> originals_;  // [mapped partition][type]
 };
 
-}  // namespace
-
-uint64_t DeviceGraph::SizeOf(const Store& store) {
-  ColumnWriter columns;
-  GraphWriter graph(store, columns);
-  graph.Add(Direction::kIn);
-  graph.Add(Direction::kOut);
-  return columns.bytes();
+// Writes the lists of both directions.
+DirectedLists Write(const Store& store, ColumnWriter& columns) {
+  GraphWriter writer(store, columns);
+  DirectedLists lists;
+  lists.in = writer.Add(Direction::kIn);
+  lists.out = writer.Add(Direction::kOut);
+  return lists;
 }
 
+}  // namespace
+
 absl::StatusOr<std::unique_ptr<DeviceGraph>> DeviceGraph::Create(
-    const Store& store, int device) {
-  const uint64_t bytes = SizeOf(store);
+    const Store& store, int device, ColumnPlace place) {
+  const ScopedDevice current(device);
+  MILLRACE_RETURN_IF_ERROR(current.status());
+  ColumnWriter counted(place);
+  Write(store, counted);
   MILLRACE_ASSIGN_OR_RETURN(
-      DeviceBlock memory,
-      AllocateDevice(device, bytes, "holding the graph in GPU memory"));
+      DeviceBlock memory, AllocateDevice(device, counted.bytes(), "the graph"));
+  ColumnWriter columns(place, memory.get());
   std::unique_ptr<DeviceGraph> graph(
-      new DeviceGraph(device, bytes, std::move(memory)));
-  ColumnWriter columns(graph->memory_.get());
-  GraphWriter writer(store, columns);
-  for (const Direction direction : {Direction::kIn, Direction::kOut}) {
-    graph->lists_[static_cast<int>(direction)] = writer.Add(direction);
-  }
+      new DeviceGraph(device, counted.bytes(), std::move(memory)));
+  graph->lists_ = Write(store, columns);
   MILLRACE_RETURN_IF_ERROR(columns.status());
   // Copies of pageable memory may still be under way.
-  MILLRACE_RETURN_IF_ERROR(CudaStatus(cudaDeviceSynchronize(),
-                                      "cannot copy the graph to GPU memory"));
+  MILLRACE_RETURN_IF_ERROR(CudaStatus(cudaDeviceSynchronize(), kCannotCopy));
   return graph;
 }
 

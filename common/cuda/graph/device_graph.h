@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -13,24 +14,32 @@
 
 namespace millrace::cuda {
 
-// A copy of the neighbour lists of a store's mapped partitions in the memory of
-// a device. Immutable; any thread may use it.
+enum class ColumnPlace : uint8_t {
+  kDevice,  // copies in the memory of the device
+  kPinned,  // the store's own, which must be pinned (AllocatePinnedArray())
+};
+
+// By relation. Relations without lists of the direction have no parts.
+struct DirectedLists {
+  std::vector<Lists> in, out;
+};
+
+// The neighbour lists of a store's mapped partitions, for the kernels of a
+// device: all columns that draws read, of both directions where the store has
+// them. Immutable; any thread may use it.
 class DeviceGraph {
  public:
-  // Returns how many bytes a copy takes.
-  static uint64_t SizeOf(const Store& store);
-
-  // Opens nothing: the device must be open. Copies all columns that draws read,
-  // of both directions where the store has them.
-  // RESOURCE_EXHAUSTED: they do not fit; the message has both numbers.
+  // The device must be open, and with kPinned the store must outlive the graph.
+  // RESOURCE_EXHAUSTED: the copies do not fit; the message has both numbers.
   static absl::StatusOr<std::unique_ptr<DeviceGraph>> Create(const Store& store,
-                                                             int device);
+                                                             int device,
+                                                             ColumnPlace place);
 
   int device() const { return device_; }
+  // Of the device's memory.
   uint64_t bytes() const { return bytes_; }
-  // By relation. Relations without lists of the direction have no parts.
   const std::vector<Lists>& lists(Direction direction) const {
-    return lists_[static_cast<int>(direction)];
+    return direction == Direction::kIn ? lists_.in : lists_.out;
   }
 
  private:
@@ -40,7 +49,7 @@ class DeviceGraph {
   const int device_;
   const uint64_t bytes_;
   const DeviceBlock memory_;
-  std::vector<Lists> lists_[2];  // [direction][relation]
+  DirectedLists lists_;
 };
 
 }  // namespace millrace::cuda

@@ -36,6 +36,7 @@ absl::Status CudaStatus(cudaError_t status, std::string_view what) {
     case cudaErrorInvalidDevice:
     case cudaErrorDevicesUnavailable:
     case cudaErrorInitializationError:
+    case cudaErrorNotSupported:  // such as memory pools
       return absl::FailedPreconditionError(StrCat(text, "\n", kDeviceAdvice));
     case cudaErrorNoKernelImageForDevice:
     case cudaErrorInvalidDeviceFunction:

@@ -21,15 +21,28 @@ struct DeviceInfo {
 // kernels. INTERNAL: the device does not work.
 absl::StatusOr<DeviceInfo> OpenDevice(int index);
 
-// Makes `device` the calling thread's current one, which the runtime's calls
-// use.
-absl::Status UseDevice(int device);
+// Makes a device the calling thread's current one, which the runtime's calls
+// use, for its own lifetime.
+class ScopedDevice {
+ public:
+  explicit ScopedDevice(int device);
+  ~ScopedDevice();
+  ScopedDevice(const ScopedDevice&) = delete;
+  ScopedDevice& operator=(const ScopedDevice&) = delete;
+
+  // FAILED_PRECONDITION: there is no such device.
+  const absl::Status& status() const { return status_; }
+
+ private:
+  int before_ = 0;
+  absl::Status status_;
+};
 
 struct DeviceMemoryUse {
   uint64_t free_bytes = 0;
   uint64_t total_bytes = 0;
 };
-// Of a device that has been opened.
+// Returns how much memory an open device has.
 absl::StatusOr<DeviceMemoryUse> MemoryUseOf(int device);
 
 }  // namespace millrace::cuda

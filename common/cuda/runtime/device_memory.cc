@@ -13,7 +13,7 @@
 namespace millrace::cuda {
 
 void DeviceDeleter::operator()(std::byte* data) const {
-  if (!UseDevice(device).ok()) return;
+  const ScopedDevice current(device);
   // Fails only if the device does not work any longer.
   (void)CudaStatus(cudaFree(data), "cannot free memory");
 }
@@ -21,16 +21,18 @@ void DeviceDeleter::operator()(std::byte* data) const {
 absl::StatusOr<DeviceBlock> AllocateDevice(int device, uint64_t bytes,
                                            std::string_view what) {
   MILLRACE_ASSIGN_OR_RETURN(const DeviceMemoryUse use, MemoryUseOf(device));
+  const ScopedDevice current(device);
+  MILLRACE_RETURN_IF_ERROR(current.status());
   void* data = nullptr;
   // cudaMalloc() gives a null pointer for no bytes.
   const absl::Status allocated =
-      CudaStatus(cudaMalloc(&data, std::max<uint64_t>(bytes, 1)), what);
+      CudaStatus(cudaMalloc(&data, std::max<uint64_t>(bytes, 1)),
+                 StrCat("cannot allocate GPU memory for ", what));
   if (absl::IsResourceExhausted(allocated)) {
     return absl::ResourceExhaustedError(
         StrCat(what, " takes ", bytes, " bytes, but CUDA device ", device,
                " has ", use.free_bytes, " of ", use.total_bytes,
-               " bytes free\nserve fewer partitions on this host, or keep it "
-               "in pinned or host memory"));
+               " bytes free\nkeep it in pinned or host memory"));
   }
   MILLRACE_RETURN_IF_ERROR(allocated);
   return DeviceBlock(static_cast<std::byte*>(data), DeviceDeleter{device});

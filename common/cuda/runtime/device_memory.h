@@ -17,9 +17,10 @@ struct DeviceDeleter {
 };
 using DeviceBlock = std::unique_ptr<std::byte, DeviceDeleter>;
 
-// Allocates uninitialised memory, aligned to 256 bytes, that lasts. `what` is
-// named in errors: "holding the graph in GPU memory".
-// RESOURCE_EXHAUSTED: the device has not as much; the message has both numbers.
+// Allocates uninitialised memory, aligned to 256 bytes. Errors say what it is
+// for: `what` is "the graph", for instance.
+// RESOURCE_EXHAUSTED: the device does not have that much; the message has both
+// numbers.
 absl::StatusOr<DeviceBlock> AllocateDevice(int device, uint64_t bytes,
                                            std::string_view what);
 

@@ -9,21 +9,18 @@
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/cuda/runtime/cuda_status.h"
+#include "common/cuda/runtime/device.h"
 
 namespace millrace::cuda {
 namespace {
 
 constexpr uint64_t kSmallestBlock = 4096;
 
-void Unpin(std::byte* block) {
-  // Fails only if the device does not work any longer.
-  (void)CudaStatus(cudaFreeHost(block), "cannot free pinned memory");
-}
-
 }  // namespace
 
-std::shared_ptr<PinnedPool> PinnedPool::Create(uint64_t max_idle_bytes) {
-  return std::shared_ptr<PinnedPool>(new PinnedPool(max_idle_bytes));
+std::shared_ptr<PinnedPool> PinnedPool::Create(int device,
+                                               uint64_t max_idle_bytes) {
+  return std::shared_ptr<PinnedPool>(new PinnedPool(device, max_idle_bytes));
 }
 
 PinnedPool::~PinnedPool() {
@@ -46,6 +43,8 @@ absl::StatusOr<std::shared_ptr<std::byte>> PinnedPool::Allocate(
     }
   }
   if (block == nullptr) {
+    const ScopedDevice current(device_);
+    MILLRACE_RETURN_IF_ERROR(current.status());
     void* data = nullptr;
     MILLRACE_RETURN_IF_ERROR(
         CudaStatus(cudaHostAlloc(&data, size, cudaHostAllocPortable),
@@ -68,6 +67,12 @@ void PinnedPool::Return(std::byte* block, uint64_t bytes) {
     }
   }
   Unpin(block);
+}
+
+void PinnedPool::Unpin(std::byte* block) const {
+  const ScopedDevice current(device_);
+  // Fails only if the device does not work any longer.
+  (void)CudaStatus(cudaFreeHost(block), "cannot free pinned memory");
 }
 
 uint64_t PinnedPool::idle_bytes() const {

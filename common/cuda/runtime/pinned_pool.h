@@ -18,23 +18,28 @@ namespace millrace::cuda {
 // Thread-safe. Blocks may outlive the pool.
 class PinnedPool : public std::enable_shared_from_this<PinnedPool> {
  public:
-  // Keeps at most `max_idle_bytes` of freed blocks.
-  static std::shared_ptr<PinnedPool> Create(uint64_t max_idle_bytes);
+  // Keeps at most `max_idle_bytes` of freed blocks, which are pinned by way of
+  // `device`, but every device may use.
+  static std::shared_ptr<PinnedPool> Create(int device,
+                                            uint64_t max_idle_bytes);
   ~PinnedPool();
 
   // Uninitialised, aligned to 64 bytes. Freed, or kept, with the last copy of
   // the pointer.
-  // RESOURCE_EXHAUSTED: the host has not as much.
+  // RESOURCE_EXHAUSTED: the host does not have that much. INTERNAL: the device
+  // does not work.
   absl::StatusOr<std::shared_ptr<std::byte>> Allocate(uint64_t bytes);
 
   uint64_t idle_bytes() const;
 
  private:
-  explicit PinnedPool(uint64_t max_idle_bytes)
-      : max_idle_bytes_(max_idle_bytes) {}
+  PinnedPool(int device, uint64_t max_idle_bytes)
+      : device_(device), max_idle_bytes_(max_idle_bytes) {}
 
   void Return(std::byte* block, uint64_t bytes);
+  void Unpin(std::byte* block) const;
 
+  const int device_;
   const uint64_t max_idle_bytes_;
   mutable Mutex mutex_;
   // By size, which is a power of two.

@@ -66,10 +66,11 @@ class CudaQueue {
   void DownloadLater(void* to, const void* from, size_t bytes) {
     CopyBytes(to, from, bytes, cudaMemcpyDeviceToHost);
   }
-  // Waits until all work is done. False if the queue has failed.
+  // Waits until all work is done. False if the queue has failed; even then,
+  // nothing that it has begun uses memory any longer.
   bool Wait() {
     ++waits_;
-    if (!failed()) Check(cudaStreamSynchronize(stream_));
+    Check(cudaStreamSynchronize(stream_));
     return !failed();
   }
   // How often the host has waited.

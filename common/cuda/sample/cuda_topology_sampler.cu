@@ -18,6 +18,7 @@
 #include "common/cuda/sample/hop_sampler.cuh"
 #include "common/cuda/sample/make_hop_job.h"
 #include "common/cuda/sample/narrow_ids.cuh"
+#include "common/sample/draw/sampler.h"
 #include "common/sample/draw/seed_lists.h"
 #include "common/sample/draw_rule.h"
 #include "common/sample/local/mapped_topology_sampler.h"
@@ -25,10 +26,8 @@
 namespace millrace::cuda {
 namespace {
 
-// Of pinned memory for batches that are no longer used.
+// Limit on pinned memory that is kept for later batches.
 constexpr uint64_t kMaxIdlePinned = uint64_t{1} << 30;
-// Above this, the picks of a node do not fit into the shared memory of a block.
-constexpr int32_t kMaxDeviceFanout = 1024;
 constexpr uint64_t kArrayAlignment = 64;
 
 // Arrays of the device that are copied to one block of pinned memory.
@@ -46,10 +45,14 @@ class Downloads {
     MILLRACE_ASSIGN_OR_RETURN(const std::shared_ptr<std::byte> block,
                               pool.Allocate(bytes_));
     for (const Entry& entry : entries_) {
-      std::byte* to = block.get() + entry.at;
-      *entry.target = Array::Borrow(entry.dtype, {entry.rows}, to, block);
+      *entry.target = Array::Borrow(entry.dtype, {entry.rows},
+                                    block.get() + entry.at, block);
+    }
+    // Nothing may fail from here on, since the block must outlive the copies.
+    for (const Entry& entry : entries_) {
       if (entry.rows == 0) continue;
-      queue.DownloadLater(to, entry.from, entry.target->total_bytes());
+      queue.DownloadLater(block.get() + entry.at, entry.from,
+                          entry.target->total_bytes());
     }
     return absl::OkStatus();
   }
@@ -66,9 +69,22 @@ class Downloads {
   uint64_t bytes_ = 0;
 };
 
+// Whether lists lack a column that the job's draws read. The CPU says so.
+bool LacksColumns(const ResolvedJob& job, const Manifest& manifest) {
+  const DrawRuleInfo& rule = InfoOf(RuleOf(job.spec));
+  if (rule.reads_original_ids && !manifest.draws_by_neighbor()) return true;
+  if (!rule.reads_weight_sums) return false;
+  for (size_t r = 0; r < job.fanouts.size(); ++r) {
+    const bool drawn =
+        std::ranges::any_of(job.fanouts[r], [](int32_t f) { return f != 0; });
+    if (drawn && !manifest.schema.relations[r].has_weight) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
-std::string_view WithoutKernels(const ResolvedJob& job) {
+std::string ReasonForHost(const ResolvedJob& job) {
   switch (job.spec.method) {
     case SampleMethod::kUniform:
     case SampleMethod::kLabor:
@@ -85,21 +101,22 @@ std::string_view WithoutKernels(const ResolvedJob& job) {
   for (const Fanouts& fanouts : job.fanouts) {
     if (std::ranges::any_of(fanouts,
                             [](int32_t f) { return f > kMaxDeviceFanout; })) {
-      return "fanouts above 1024";
+      return StrCat("fanouts above ", kMaxDeviceFanout);
     }
   }
-  return {};
+  return "";
 }
 
 // Makes one batch at a time, on a stream of its own.
 class CudaTopologySampler::Worker {
  public:
-  explicit Worker(cudaStream_t stream) : stream_(stream) {
+  Worker(int device, cudaStream_t stream) : device_(device), stream_(stream) {
     queue_.emplace(stream);
     sampler_.emplace(*queue_);
     ids_.emplace(*queue_);
   }
   ~Worker() {
+    const ScopedDevice current(device_);
     sampler_.reset();
     ids_.reset();
     queue_.reset();
@@ -112,19 +129,28 @@ class CudaTopologySampler::Worker {
   cudaError_t failure() const { return queue_->failure(); }
   uint64_t waits() const { return queue_->waits(); }
 
-  HopOutcome Sample(const HopJob& job, std::span<const SeedList> lists,
-                    std::span<const int64_t> times) {
+  // Adds the topology to `batch`, which has only its seeds. Fails as
+  // PinnedPool::Allocate() does.
+  absl::StatusOr<HopOutcome> Sample(const HopJob& job,
+                                    std::span<const SeedList> lists,
+                                    std::span<const int64_t> times,
+                                    const Schema& schema, PinnedPool& pool,
+                                    Batch& batch) {
     std::vector<SeedNodes> nodes;
     for (const SeedList& list : lists) {
       nodes.push_back({list.type, list.ids, list.trees});
     }
-    return sampler_->Sample(job, nodes, times);
+    const HopOutcome outcome = sampler_->Sample(job, nodes, times);
+    if (outcome != HopOutcome::kMade) return outcome;
+    return Finish(job, lists, schema, pool, batch);
   }
 
-  // Adds what was sampled to `batch`, which has only its seeds.
-  // RESOURCE_EXHAUSTED: too little memory.
-  absl::Status Finish(const HopJob& job, std::span<const SeedList> lists,
-                      const Schema& schema, PinnedPool& pool, Batch& batch) {
+ private:
+  // Adds what was sampled to the batch.
+  absl::StatusOr<HopOutcome> Finish(const HopJob& job,
+                                    std::span<const SeedList> lists,
+                                    const Schema& schema, PinnedPool& pool,
+                                    Batch& batch) {
     batch.nodes.resize(schema.node_types.size());
     batch.edges.resize(schema.relations.size());
     Downloads downloads;
@@ -135,21 +161,21 @@ class CudaTopologySampler::Worker {
       downloads.Add(local, DType::kUint32, count, locals[i]);
       local += count;
     }
-    MILLRACE_RETURN_IF_ERROR(AddNodes(job, schema, downloads, batch));
+    if (!AddNodes(job, schema, downloads, batch)) return HopOutcome::kNoMemory;
     for (size_t r = 0; r < batch.edges.size(); ++r) {
       AddEdges(sampler_->edges(static_cast<int>(r)), downloads, batch.edges[r]);
     }
     MILLRACE_RETURN_IF_ERROR(downloads.Start(*queue_, pool));
-    queue_->Wait();
+    if (!queue_->Wait()) return HopOutcome::kFailed;
     for (size_t i = 0; i < lists.size(); ++i) {
       SetSeedLocals(lists[i].role, std::move(locals[i]), batch);
     }
-    return absl::OkStatus();
+    return HopOutcome::kMade;
   }
 
- private:
-  absl::Status AddNodes(const HopJob& job, const Schema& schema,
-                        Downloads& downloads, Batch& batch) {
+  // Returns false if there is not enough memory.
+  bool AddNodes(const HopJob& job, const Schema& schema, Downloads& downloads,
+                Batch& batch) {
     uint64_t narrow = 0;  // ids of 32 bits
     for (size_t t = 0; t < batch.nodes.size(); ++t) {
       NodeBlock& block = batch.nodes[t];
@@ -158,9 +184,7 @@ class CudaTopologySampler::Worker {
         narrow += block.count();
       }
     }
-    if (!ids_->Reserve(narrow + 1)) {
-      return absl::ResourceExhaustedError("ids do not fit");
-    }
+    if (!ids_->Reserve(narrow + 1)) return false;
     uint32_t* ids = ids_->data();
     for (size_t t = 0; t < batch.nodes.size(); ++t) {
       NodeBlock& block = batch.nodes[t];
@@ -179,7 +203,7 @@ class CudaTopologySampler::Worker {
         downloads.Add(nodes.trees, DType::kUint32, block.count(), block.tree);
       }
     }
-    return absl::OkStatus();
+    return true;
   }
 
   static void AddEdges(const HopEdges& edges, Downloads& downloads,
@@ -197,6 +221,7 @@ class CudaTopologySampler::Worker {
     }
   }
 
+  const int device_;
   const cudaStream_t stream_;
   std::optional<CudaQueue> queue_;
   std::optional<HopSampler<CudaQueue>> sampler_;
@@ -210,16 +235,16 @@ CudaTopologySampler::CudaTopologySampler(std::shared_ptr<const Store> store,
       graph_(std::move(graph)),
       fallback_(fallback),
       host_sampler_(std::make_unique<MappedTopologySampler>(store_)),
-      pinned_(PinnedPool::Create(kMaxIdlePinned)) {}
+      pinned_(PinnedPool::Create(graph_->device(), kMaxIdlePinned)) {}
 
 CudaTopologySampler::~CudaTopologySampler() = default;
 
 absl::StatusOr<std::unique_ptr<CudaTopologySampler>>
 CudaTopologySampler::Create(std::shared_ptr<const Store> store, int device,
-                            DeviceFallback fallback) {
+                            ColumnPlace place, DeviceFallback fallback) {
   MILLRACE_RETURN_IF_ERROR(OpenDevice(device).status());
   MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<DeviceGraph> graph,
-                            DeviceGraph::Create(*store, device));
+                            DeviceGraph::Create(*store, device, place));
   return std::unique_ptr<CudaTopologySampler>(
       new CudaTopologySampler(std::move(store), std::move(graph), fallback));
 }
@@ -238,7 +263,7 @@ CudaTopologySampler::TakeWorker() {
   MILLRACE_RETURN_IF_ERROR(CudaStatus(
       cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
       StrCat("cannot make a stream of CUDA device ", graph_->device())));
-  return std::make_unique<Worker>(stream);
+  return std::make_unique<Worker>(graph_->device(), stream);
 }
 
 void CudaTopologySampler::ReturnWorker(std::unique_ptr<Worker> worker) {
@@ -246,72 +271,84 @@ void CudaTopologySampler::ReturnWorker(std::unique_ptr<Worker> worker) {
   idle_.push_back(std::move(worker));
 }
 
+void CudaTopologySampler::DropIdleWorkers() {
+  std::vector<std::unique_ptr<Worker>> dropped;
+  const MutexLock lock(&mutex_);
+  dropped.swap(idle_);
+}
+
 absl::StatusOr<Batch> CudaTopologySampler::SampleOnHost(
     const ResolvedJob& job, const TopologyRequest& request,
     const ResolvedSeeds& seeds) {
-  ++host_;
+  ++host_batches_;
   return host_sampler_->Sample(job, request, seeds);
 }
 
-absl::StatusOr<Batch> CudaTopologySampler::SampleOnDevice(
-    Worker& worker, const ResolvedJob& job, const TopologyRequest& request,
-    const ResolvedSeeds& seeds) {
+absl::StatusOr<HopOutcome> CudaTopologySampler::SampleOnDevice(
+    const ResolvedJob& job, const TopologyRequest& request,
+    const ResolvedSeeds& seeds, Batch& batch) {
+  MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<Worker> worker, TakeWorker());
   const std::vector<SeedList> lists = SeedLists(job, store_->schema(), seeds);
   const HopJob hops = MakeHopJob(job, store_->manifest(),
                                  graph_->lists(job.spec.direction), request);
   std::span<const int64_t> times;
   if (job.spec.temporal != TemporalStrategy::kNone) times = seeds.times;
-  Batch batch = BatchOfSeeds(job, seeds, request.epoch, request.batch);
-  switch (worker.Sample(hops, lists, times)) {
-    case HopOutcome::kMade:
-      MILLRACE_RETURN_IF_ERROR(
-          worker.Finish(hops, lists, store_->schema(), *pinned_, batch));
-      return batch;
-    case HopOutcome::kNoMemory:
-      return absl::ResourceExhaustedError("");
-    case HopOutcome::kTrouble:
-      return absl::DataLossError("");
-    case HopOutcome::kFailed:
-      break;
+  batch = BatchOfSeeds(job, seeds, request.epoch, request.batch);
+  const uint64_t waits = worker->waits();
+  const absl::StatusOr<HopOutcome> outcome =
+      worker->Sample(hops, lists, times, store_->schema(), *pinned_, batch);
+  waits_ += worker->waits() - waits;
+  // A worker that has failed does nothing more.
+  if (worker->failure() == cudaErrorMemoryAllocation) {
+    return HopOutcome::kNoMemory;
   }
-  return absl::InternalError("");
+  if (worker->failed()) {
+    return CudaStatus(worker->failure(),
+                      StrCat("CUDA device ", graph_->device(), " has failed"));
+  }
+  // Keeps no memory in one that others may need.
+  if (outcome.ok() && *outcome != HopOutcome::kNoMemory) {
+    ReturnWorker(std::move(worker));
+  }
+  return outcome;
 }
 
 absl::StatusOr<Batch> CudaTopologySampler::Sample(
     const ResolvedJob& job, const TopologyRequest& request,
     const ResolvedSeeds& seeds) {
-  const std::string_view reason = WithoutKernels(job);
-  if (!reason.empty()) {
-    if (fallback_ == DeviceFallback::kAllow) {
-      return SampleOnHost(job, request, seeds);
-    }
+  MILLRACE_RETURN_IF_ERROR(CheckTopologyInput(job, request, seeds));
+  const std::string reason = ReasonForHost(job);
+  if (!reason.empty() && fallback_ == DeviceFallback::kForbid) {
     return FieldStatus(absl::StatusCode::kFailedPrecondition,
                        {.field = "device_fallback",
                         .value = "forbid",
                         .limit = StrCat("there are no kernels for ", reason)});
   }
-  MILLRACE_RETURN_IF_ERROR(UseDevice(graph_->device()));
-  MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<Worker> worker, TakeWorker());
-  const uint64_t waits = worker->waits();
-  absl::StatusOr<Batch> batch = SampleOnDevice(*worker, job, request, seeds);
-  waits_ += worker->waits() - waits;
-  // A worker that has failed does nothing more.
-  if (worker->failed()) {
-    return CudaStatus(worker->failure(),
-                      StrCat("CUDA device ", graph_->device(), " has failed"));
+  if (!reason.empty() || LacksColumns(job, store_->manifest())) {
+    return SampleOnHost(job, request, seeds);
   }
-  ReturnWorker(std::move(worker));
-  if (batch.ok()) {
-    ++device_;
-    return batch;
+  const ScopedDevice current(graph_->device());
+  MILLRACE_RETURN_IF_ERROR(current.status());
+  Batch batch;
+  MILLRACE_ASSIGN_OR_RETURN(HopOutcome outcome,
+                            SampleOnDevice(job, request, seeds, batch));
+  if (outcome == HopOutcome::kNoMemory) {
+    DropIdleWorkers();
+    MILLRACE_ASSIGN_OR_RETURN(outcome,
+                              SampleOnDevice(job, request, seeds, batch));
   }
-  if (absl::IsDataLoss(batch.status())) {
+  if (outcome == HopOutcome::kTrouble) {
     // The CPU makes the batch, or says exactly what is wrong.
     return SampleOnHost(job, request, seeds);
   }
-  return absl::ResourceExhaustedError(
-      StrCat("the batch does not fit into the memory of CUDA device ",
-             graph_->device(), "\nuse a smaller batch size or fanouts"));
+  if (outcome == HopOutcome::kNoMemory) {
+    return absl::ResourceExhaustedError(
+        StrCat("the batch does not fit into the memory of CUDA device ",
+               graph_->device(),
+               "\nuse a smaller batch size or fanouts, or fewer threads"));
+  }
+  ++device_batches_;
+  return batch;
 }
 
 }  // namespace millrace::cuda

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What HopSampler (hop_sampler.cuh) is asked for and gives, for those that do
-// not compile kernels.
+// Input and output of HopSampler (hop_sampler.cuh), for code that nvcc does not
+// compile.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,10 @@
 #include "common/sample/draw_rule.h"
 
 namespace millrace::cuda {
+
+// The largest fanout that kernels draw: picks of a node must fit into the
+// shared memory of a block.
+inline constexpr int32_t kMaxDeviceFanout = 1024;
 
 // What became of a batch.
 enum class HopOutcome {
@@ -33,7 +37,7 @@ struct HopRelation {
   int neighbor_type = 0;
   Lists lists;
   // By hop: 0 to leave the relation out, negative for all neighbours, otherwise
-  // up to kMaxFanout.
+  // up to kMaxDeviceFanout.
   std::vector<int32_t> fanouts;
   bool feature_rows = false;
 };

@@ -8,6 +8,7 @@
 // is an earlier draw that took j_p.
 #pragma once
 
+#include "common/cuda/sample/hop_job.h"
 #include "common/cuda/sample/hop_step.cuh"
 #include "common/sample/draw/word_stream.h"
 
@@ -92,19 +93,17 @@ __global__ void __launch_bounds__(kMaxBlock) PickDistinctByWarp(HopStep step) {
   }
 }
 
-inline constexpr int32_t kMaxFanout = 1024;
-
 // Shared memory of a block, which picks for one node at a time.
 struct DistinctDraws {
-  static constexpr uint32_t kTable = 2 * kMaxFanout;
+  static constexpr uint32_t kTable = 2 * kMaxDeviceFanout;
   static constexpr uint32_t kFree = 0xFFFFFFFF;
 
-  int64_t x[kMaxFanout];
+  int64_t x[kMaxDeviceFanout];
   uint32_t first_with[kTable];  // the first draw with an x; open addressing
   // Of a draw: whether it took j, and the draw on which that depends, or the
   // draw itself. Two versions, since draws are read while others are written.
-  bool took_j[2][kMaxFanout];
-  uint16_t parent[2][kMaxFanout];
+  bool took_j[2][kMaxDeviceFanout];
+  uint16_t parent[2][kMaxDeviceFanout];
 
   // The place in the table of a draw's x, which is added if it is new.
   __device__ uint32_t Insert(uint32_t draw) {
@@ -171,8 +170,8 @@ __device__ inline void DrawDistinct(const HopStep& step, uint64_t i,
   __syncthreads();
 }
 
-// Uniform picks without replacement, for fanouts up to kMaxFanout: a block for
-// each node.
+// Uniform picks without replacement, for fanouts up to kMaxDeviceFanout: a
+// block for each node.
 __global__ void __launch_bounds__(kMaxBlock) PickDistinctByBlock(HopStep step) {
   __shared__ DistinctDraws draws;
   if (*step.picks == 0) return;

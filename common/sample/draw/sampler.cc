@@ -64,8 +64,11 @@ absl::Status AddHop(int hop, DrawContext context, TopologyBuilder& builder,
   return builder.CloseHop();
 }
 
-absl::Status CheckInput(const ResolvedJob& job, const TopologyRequest& request,
-                        const ResolvedSeeds& seeds) {
+}  // namespace
+
+absl::Status CheckTopologyInput(const ResolvedJob& job,
+                                const TopologyRequest& request,
+                                const ResolvedSeeds& seeds) {
   if (job.spec.temporal != TemporalStrategy::kNone &&
       seeds.times.size() != seeds.ids.size()) {
     const bool edges = job.spec.seed_kind == SeedKind::kEdge;
@@ -83,14 +86,12 @@ absl::Status CheckInput(const ResolvedJob& job, const TopologyRequest& request,
   return absl::OkStatus();
 }
 
-}  // namespace
-
 absl::StatusOr<Batch> SampleTopology(const ResolvedJob& job,
                                      const Manifest& manifest,
                                      const TopologyRequest& request,
                                      const ResolvedSeeds& seeds,
                                      NeighborSource& source) {
-  MILLRACE_RETURN_IF_ERROR(CheckInput(job, request, seeds));
+  MILLRACE_RETURN_IF_ERROR(CheckTopologyInput(job, request, seeds));
   const DrawContext context = {.job_seed = job.spec.seed,
                                .epoch = request.epoch,
                                .batch = request.batch,

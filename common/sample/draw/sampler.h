@@ -12,6 +12,13 @@
 
 namespace millrace {
 
+// Checks what a topology is asked for. INVALID_ARGUMENT: a temporal job whose
+// seeds have no times, or edge features with SampleMethod::kPpr, whose edges
+// are not those of the graph.
+absl::Status CheckTopologyInput(const ResolvedJob& job,
+                                const TopologyRequest& request,
+                                const ResolvedSeeds& seeds);
+
 // Builds the topology of a batch: NodeBlock::{hop_offsets, id, tree}, EdgeBlock
 // except its features, everything about the seeds, and walks. Columns are
 // gathered afterwards (gather.h).
@@ -19,10 +26,8 @@ namespace millrace {
 // expanded once per batch; docs/determinism.md, section 5, specifies these and
 // the other methods.
 // OUT_OF_RANGE: more than 2^31 - 1 nodes of a type or edges of a relation in
-// one batch (tensors index with int32), or too many walkers. INVALID_ARGUMENT:
-// a temporal job whose seeds have no times, or edge features with
-// SampleMethod::kPpr, whose edges are not those of the graph. Also the errors
-// of NeighborSource.
+// one batch (tensors index with int32), or too many walkers. Also the errors of
+// CheckTopologyInput() and NeighborSource.
 absl::StatusOr<Batch> SampleTopology(const ResolvedJob& job,
                                      const Manifest& manifest,
                                      const TopologyRequest& request,

@@ -53,11 +53,11 @@ TEST(DeviceTest, SaysWhatDoesNotFit) {
   ASSERT_TRUE(OpenDevice(0).ok());
   const uint64_t total = MemoryUseOf(0)->total_bytes;
   const absl::Status status =
-      AllocateDevice(0, total + 1, "holding the graph").status();
+      AllocateDevice(0, total + 1, "the graph").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(status.message()),
-              AllOf(HasSubstr("holding the graph takes " +
-                              std::to_string(total + 1) + " bytes"),
+              AllOf(HasSubstr("the graph takes " + std::to_string(total + 1) +
+                              " bytes"),
                     HasSubstr("of " + std::to_string(total) + " bytes free")));
   // The failure is not taken for that of the next call.
   EXPECT_EQ(cudaGetLastError(), cudaSuccess);

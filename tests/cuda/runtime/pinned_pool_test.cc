@@ -12,7 +12,7 @@ namespace millrace::cuda {
 namespace {
 
 TEST(PinnedPoolTest, UsesBlocksAgain) {
-  const auto pool = PinnedPool::Create(1 << 20);
+  const auto pool = PinnedPool::Create(0, 1 << 20);
   auto block = pool->Allocate(5000).value();
   std::memset(block.get(), 1, 5000);
   const std::byte* data = block.get();
@@ -27,7 +27,7 @@ TEST(PinnedPoolTest, UsesBlocksAgain) {
 }
 
 TEST(PinnedPoolTest, KeepsNoMoreThanItsLimit) {
-  const auto pool = PinnedPool::Create(10000);
+  const auto pool = PinnedPool::Create(0, 10000);
   auto first = pool->Allocate(8192).value();
   auto second = pool->Allocate(8192).value();
   first.reset();
@@ -36,7 +36,7 @@ TEST(PinnedPoolTest, KeepsNoMoreThanItsLimit) {
 }
 
 TEST(PinnedPoolTest, BlocksMayOutliveIt) {
-  auto pool = PinnedPool::Create(1 << 20);
+  auto pool = PinnedPool::Create(0, 1 << 20);
   auto block = pool->Allocate(1).value();
   pool.reset();
   block.reset();

@@ -15,6 +15,7 @@
 #include "common/sample/batch_arrays.h"
 #include "common/sample/local/local_batch_source.h"
 #include "common/sample/resolve_job.h"
+#include "common/tier/load_store.h"
 #include "tests/support/sampled.h"
 #include "tests/support/test_store.h"
 #include "tests/support/variants.h"
@@ -49,7 +50,9 @@ class BothPlaces {
                       DeviceFallback fallback = DeviceFallback::kForbid)
       : store_(TestStore(graph, parts).Open()),
         cpu_(LocalBatchSource::Create(store_, 1).value()) {
-    auto sampler = CudaTopologySampler::Create(store_, 0, fallback).value();
+    auto sampler = CudaTopologySampler::Create(
+                       store_, 0, cuda::ColumnPlace::kDevice, fallback)
+                       .value();
     sampler_ = sampler.get();
     device_ = LocalBatchSource::Create(store_, 1, std::move(sampler)).value();
   }
@@ -70,6 +73,13 @@ class BothPlaces {
     const auto batch = device_->Make(*job, request);
     ASSERT_TRUE(batch.ok()) << batch.status();
     ExpectEqualArrays(*batch, *expected);
+  }
+  void ExpectSameError(const JobSpec& spec, const BatchRequest& request) const {
+    const auto job = ResolveJob(spec, manifest());
+    ASSERT_TRUE(job.ok()) << job.status();
+    const absl::Status expected = cpu_->Make(*job, request).status();
+    EXPECT_FALSE(expected.ok());
+    EXPECT_EQ(device_->Make(*job, request).status(), expected);
   }
 
  private:
@@ -100,12 +110,12 @@ TEST(DeviceTopologySamplerTest, MakesTheBatchesOfTheCpu) {
         BatchRequest request = RequestFor(seeds);
         request.columns.edge_features = variant.has_edge_ids();
         places.ExpectSame(spec, request);
-        ++(cuda::WithoutKernels(*job).empty() ? device : host);
+        ++(cuda::ReasonForHost(*job).empty() ? device : host);
       }
     }
     EXPECT_GE(device, 20);
-    EXPECT_EQ(places.counts().device, device);
-    EXPECT_EQ(places.counts().host, host);
+    EXPECT_EQ(places.counts().device_batches, device);
+    EXPECT_EQ(places.counts().host_batches, host);
   }
 }
 
@@ -162,7 +172,39 @@ TEST(DeviceTopologySamplerTest, RefusesWhatHasNoKernelsIfAsked) {
     EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
     EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr(words));
   }
-  EXPECT_EQ(places.counts().host, 0);
+  EXPECT_EQ(places.counts().host_batches, 0);
+}
+
+TEST(DeviceTopologySamplerTest, SamplesFromPinnedMemory) {
+  const TestStore store(RandomGraph(9), 2);
+  const auto cpu = LocalBatchSource::Create(store.Open(), 1).value();
+  LoadedStore loaded =
+      LoadStore(store.Open(), {.graph = MemoryTier::kPinned,
+                               .features = MemoryTier::kPinned,
+                               .fallback = DeviceFallback::kForbid})
+          .value();
+  const auto device = LocalBatchSource::Create(std::move(loaded.store), 1,
+                                               std::move(loaded.sampler))
+                          .value();
+  for (const bool weighted : {false, true}) {
+    JobSpec spec = ExplicitJob({3, -1}, "item");
+    spec.weighted = weighted;
+    const auto job = ResolveJob(spec, device->manifest());
+    ASSERT_TRUE(job.ok()) << job.status();
+    const BatchRequest request = RequestFor(Seeds{{1, 2, 3}, {}});
+    const auto batch = device->Make(*job, request);
+    ASSERT_TRUE(batch.ok()) << batch.status();
+    ExpectEqualArrays(*batch, cpu->Make(*job, request).value());
+  }
+}
+
+TEST(DeviceTopologySamplerTest, RefusesWhatTheCpuRefuses) {
+  TestGraph graph = RandomGraph(10);
+  for (TestType& type : graph.types) type.time.clear();
+  const BothPlaces places(graph, 0);
+  JobSpec spec = ExplicitJob({2}, "item");
+  spec.temporal = TemporalStrategy::kUniform;
+  places.ExpectSameError(spec, RequestFor(Seeds{{1, 2}, {}}));
 }
 
 // Once for the sizes of the arrays, and once for the arrays.
@@ -185,7 +227,7 @@ TEST(DeviceTopologySamplerTest, SamplesInManyThreads) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(places.counts().device, 9);
+  EXPECT_EQ(places.counts().device_batches, 9);
 }
 
 }  // namespace

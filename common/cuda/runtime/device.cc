@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cuda_runtime.h>
+#include "common/cuda/runtime/device.h"
+
+#include <cuda_runtime_api.h>
 
 #include <cstdint>
 #include <string>
@@ -7,13 +9,10 @@
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/cuda/runtime/cuda_status.h"
-#include "common/cuda/runtime/device.h"
+#include "common/cuda/runtime/probe.h"
 
 namespace millrace::cuda {
 namespace {
-
-// Does nothing; a device that cannot run it can run no other kernel either.
-__global__ void Probe() {}
 
 absl::Status CheckIndex(int index) {
   int count = 0;
@@ -22,13 +21,6 @@ absl::Status CheckIndex(int index) {
   if (index >= 0 && index < count) return absl::OkStatus();
   return CudaStatus(count == 0 ? cudaErrorNoDevice : cudaErrorInvalidDevice,
                     StrCat("cannot open CUDA device ", index, " of ", count));
-}
-
-absl::Status RunProbe() {
-  Probe<<<1, 1>>>();
-  MILLRACE_RETURN_IF_ERROR(
-      CudaStatus(cudaGetLastError(), "cannot run kernels"));
-  return CudaStatus(cudaDeviceSynchronize(), "cannot run kernels");
 }
 
 // The runtime returns all freed memory to the system at each synchronisation
@@ -48,23 +40,34 @@ absl::Status KeepFreedMemory(int device) {
 
 absl::StatusOr<DeviceInfo> OpenDevice(int index) {
   MILLRACE_RETURN_IF_ERROR(CheckIndex(index));
-  MILLRACE_RETURN_IF_ERROR(UseDevice(index));
+  const ScopedDevice device(index);
+  MILLRACE_RETURN_IF_ERROR(device.status());
   cudaDeviceProp properties;
   MILLRACE_RETURN_IF_ERROR(
       CudaStatus(cudaGetDeviceProperties(&properties, index),
                  StrCat("cannot open CUDA device ", index)));
-  MILLRACE_RETURN_IF_ERROR(RunProbe());
+  MILLRACE_RETURN_IF_ERROR(CudaStatus(
+      RunProbe(), StrCat("CUDA device ", index, " cannot run kernels")));
   MILLRACE_RETURN_IF_ERROR(KeepFreedMemory(index));
   return DeviceInfo{index, properties.name, properties.major, properties.minor};
 }
 
-absl::Status UseDevice(int device) {
-  return CudaStatus(cudaSetDevice(device),
-                    StrCat("cannot open CUDA device ", device));
+ScopedDevice::ScopedDevice(int device)
+    : status_(CudaStatus(cudaGetDevice(&before_), "cannot use CUDA")) {
+  if (status_.ok() && device != before_) {
+    status_ = CudaStatus(cudaSetDevice(device),
+                         StrCat("cannot open CUDA device ", device));
+  }
+}
+
+ScopedDevice::~ScopedDevice() {
+  // Fails only if the device does not work any longer.
+  if (status_.ok()) (void)CudaStatus(cudaSetDevice(before_), "");
 }
 
 absl::StatusOr<DeviceMemoryUse> MemoryUseOf(int device) {
-  MILLRACE_RETURN_IF_ERROR(UseDevice(device));
+  const ScopedDevice current(device);
+  MILLRACE_RETURN_IF_ERROR(current.status());
   size_t free_bytes = 0, total_bytes = 0;
   MILLRACE_RETURN_IF_ERROR(
       CudaStatus(cudaMemGetInfo(&free_bytes, &total_bytes),
