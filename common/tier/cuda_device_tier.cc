@@ -13,6 +13,10 @@
 
 namespace millrace {
 
+absl::Status CheckDevice(int device) {
+  return cuda::OpenDevice(device).status();
+}
+
 absl::StatusOr<Array> AllocatePinned(DType dtype, std::vector<int64_t> shape) {
   return cuda::AllocatePinnedArray(dtype, std::move(shape));
 }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/array.h"
 #include "common/graph/store.h"
@@ -14,14 +15,18 @@
 
 namespace millrace {
 
-// Makes arrays for Store::LoadIntoMemory().
-// FAILED_PRECONDITION: there is no device, or this program was built without
-// CUDA.
+// FAILED_PRECONDITION: there is no such device, or this program was built
+// without CUDA.
+absl::Status CheckDevice(int device);
+
+// Makes arrays for Store::LoadIntoMemory(), once a device has been checked.
+// RESOURCE_EXHAUSTED: the system refuses to pin them.
 absl::StatusOr<Array> AllocatePinned(DType dtype, std::vector<int64_t> shape);
 
 // Samples on a device, from the lists of `store` if they are pinned, and
 // otherwise from copies in the device's memory.
-// FAILED_PRECONDITION: as above. RESOURCE_EXHAUSTED: the graph does not fit.
+// FAILED_PRECONDITION: as CheckDevice(). RESOURCE_EXHAUSTED: the graph does not
+// fit.
 absl::StatusOr<std::unique_ptr<TopologySampler>> MakeDeviceSampler(
     std::shared_ptr<const Store> store, bool pinned, int device,
     DeviceFallback fallback);

@@ -39,13 +39,18 @@ absl::Status CheckOptions(const MemoryOptions& options) {
   return absl::OkStatus();
 }
 
-absl::Status LoadFeatures(MemoryTier tier, Store& store) {
+absl::Status Pin(Store::Content content, int device, Store& store) {
+  MILLRACE_RETURN_IF_ERROR(CheckDevice(device));
+  return store.LoadIntoMemory(content, AllocatePinned);
+}
+
+absl::Status LoadFeatures(const MemoryOptions& options, Store& store) {
   constexpr auto kFeatures = Store::Content::kFeatures;
-  switch (tier) {
+  switch (options.features) {
     case MemoryTier::kRam:
       return store.LoadIntoMemory(kFeatures);
     case MemoryTier::kPinned:
-      return store.LoadIntoMemory(kFeatures, AllocatePinned);
+      return Pin(kFeatures, options.device, store);
     default:
       return absl::OkStatus();
   }
@@ -61,7 +66,7 @@ absl::StatusOr<std::unique_ptr<TopologySampler>> LoadGraph(
       MILLRACE_RETURN_IF_ERROR(store->LoadIntoMemory(kGraph));
       return nullptr;
     case MemoryTier::kPinned:
-      MILLRACE_RETURN_IF_ERROR(store->LoadIntoMemory(kGraph, AllocatePinned));
+      MILLRACE_RETURN_IF_ERROR(Pin(kGraph, options.device, *store));
       return MakeDeviceSampler(store, /*pinned=*/true, options.device,
                                options.fallback);
     case MemoryTier::kCuda:
@@ -77,7 +82,7 @@ absl::StatusOr<std::unique_ptr<TopologySampler>> LoadGraph(
 absl::StatusOr<LoadedStore> LoadStore(std::unique_ptr<Store> store,
                                       const MemoryOptions& options) {
   MILLRACE_RETURN_IF_ERROR(CheckOptions(options));
-  MILLRACE_RETURN_IF_ERROR(LoadFeatures(options.features, *store));
+  MILLRACE_RETURN_IF_ERROR(LoadFeatures(options, *store));
   // Not shared until it is returned.
   const std::shared_ptr<Store> loaded = std::move(store);
   if (options.graph != MemoryTier::kAuto) {

@@ -12,6 +12,8 @@ absl::Status WithoutCuda() {
 
 }  // namespace
 
+absl::Status CheckDevice(int /*device*/) { return WithoutCuda(); }
+
 absl::StatusOr<Array> AllocatePinned(DType /*dtype*/,
                                      std::vector<int64_t> /*shape*/) {
   return WithoutCuda();

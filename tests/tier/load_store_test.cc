@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
-#include <vector>
+#include <string_view>
 
 #include "common/graph/store.h"
 #include "tests/support/captured_log.h"
@@ -23,9 +23,15 @@ struct Places {
   friend bool operator==(const Places&, const Places&) = default;
 };
 Places PlacesOf(const Store& store) {
-  const std::string type = store.schema().node_types[0].name;
-  return {store.FindLoaded(NodePath(0, type, "original_id")) != nullptr,
-          store.FindLoaded(NodePath(0, type, "feature")) != nullptr};
+  Places places = {false, false};
+  for (const NodeType& type : store.schema().node_types) {
+    const auto loaded = [&](std::string_view column) {
+      return store.FindLoaded(NodePath(0, type.name, column)) != nullptr;
+    };
+    places.graph |= loaded("original_id");
+    places.features |= loaded("feature");
+  }
+  return places;
 }
 
 class LoadStoreTest : public ::testing::Test {
