@@ -79,20 +79,25 @@ set(MILLRACE_DATA_TESTS
 set(MILLRACE_SLOW_TESTS
     bad_requests_test chaos_test clock_steps_test collectives_test
     compare_losses_test compressed_import_test connections_test
-    damaged_replica_test device_hop_sampler_test examples_test
-    golden_digests_test heartbeat_test hop_sampler_test http_server_test
-    install_test link_trainer_test lost_server_test
-    mixed_abuse_test npy_import_test oracle_compare oracle_edges_test
-    programs_test quickstart_test replicas_test slow_replicas_test soak_test
-    status_pages_test test_entries_test train_group_test
-    train_hostile_checkpoint_test train_memory_test train_rendezvous_test
-    train_resume_test train_script_test train_supervise_test
-    train_torch_load_test trainer_test typed_trainer_test)
+    damaged_replica_test device_hop_sampler_test device_topology_sampler_test
+    examples_test golden_device_digests_test golden_digests_test heartbeat_test
+    hop_sampler_test http_server_test install_test link_trainer_test
+    lost_server_test mixed_abuse_test npy_import_test oracle_compare
+    oracle_edges_test programs_test quickstart_test replicas_test
+    slow_replicas_test soak_test status_pages_test test_entries_test
+    train_group_test train_hostile_checkpoint_test train_memory_test
+    train_rendezvous_test train_resume_test train_script_test
+    train_supervise_test train_torch_load_test trainer_test typed_trainer_test)
 
 # Tests of code that runs on GPUs.
 set(MILLRACE_CUDA_TESTS
     cuda_runtime_test device_hop_sampler_test device_topology_sampler_test
-    golden_device_digests_test ptxemu_devices_test ptxemu_kernels_test ptxemu_planted_test)
+    golden_device_digests_test ptxemu_devices_test ptxemu_kernels_test
+    ptxemu_planted_test)
+
+# Tests whose threads wait for each other all the time. Beside other tests they
+# take up to thirty times longer.
+set(MILLRACE_ALONE_TESTS hop_sampler_test pick_test)
 
 # The factor by which a sanitizer extends the time limits of tests.
 set(MILLRACE_TIMEOUT_FACTOR 1)
@@ -128,6 +133,9 @@ function(millrace_set_test_limits name seconds)
   if(MILLRACE_PTXEMU_DIR)
     set_tests_properties(${name} PROPERTIES ENVIRONMENT_MODIFICATION
       LD_LIBRARY_PATH=path_list_prepend:${MILLRACE_PTXEMU_DIR})
+  endif()
+  if(name IN_LIST MILLRACE_ALONE_TESTS)
+    set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
   endif()
   math(EXPR timeout "${seconds} * ${MILLRACE_TIMEOUT_FACTOR}")
   set_tests_properties(${name} PROPERTIES
