@@ -25,8 +25,6 @@
 #include "common/graph/store.h"
 #include "common/graph/verify.h"
 #include "common/net/host_port.h"
-#include "common/sample/memory_options.h"
-#include "common/tier/load_store.h"
 #include "server/server.h"
 #include "server/status_pages.h"
 #include "spdlog/spdlog.h"
@@ -293,19 +291,28 @@ std::string PartitionList(const Store& store) {
   return StrCat("[", list, "] of ", store.partition_count());
 }
 
+absl::Status Load(Store::Content content, const char* option, Store& store) {
+  absl::Status loaded = store.LoadIntoMemory(content);
+  if (!absl::IsResourceExhausted(loaded)) return loaded;
+  return Reworded(loaded, StrCat(option, " ram: ", loaded.message()));
+}
+
 absl::StatusOr<std::shared_ptr<const Store>> OpenStore(const Arguments& args) {
   MILLRACE_ASSIGN_OR_RETURN(std::vector<int> partitions,
                             ParsePartitions(args.partition));
   MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<Store> store,
                             Store::Open(args.store, std::move(partitions)));
   if (args.verify) MILLRACE_RETURN_IF_ERROR(VerifyFiles(*store));
-  MILLRACE_ASSIGN_OR_RETURN(
-      LoadedStore loaded,
-      LoadStore(std::move(store),
-                {.graph = MemoryTiers().at(args.graph_memory),
-                 .features = MemoryTiers().at(args.feature_memory)}));
+  if (args.graph_memory == "ram") {
+    MILLRACE_RETURN_IF_ERROR(
+        Load(Store::Content::kGraph, "--graph-memory", *store));
+  }
+  if (args.feature_memory == "ram") {
+    MILLRACE_RETURN_IF_ERROR(
+        Load(Store::Content::kFeatures, "--feature-memory", *store));
+  }
   // Shared with calls that may still be running when the server ends.
-  return loaded.store;
+  return std::shared_ptr<const Store>(std::move(store));
 }
 
 absl::Status Serve(const Arguments& args) {
