@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "common/base/log.h"
@@ -17,19 +16,20 @@ absl::Status CheckDevice(int device) {
   return cuda::OpenDevice(device).status();
 }
 
-absl::StatusOr<Array> AllocatePinned(DType dtype, std::vector<int64_t> shape) {
-  return cuda::AllocatePinnedArray(dtype, std::move(shape));
+absl::StatusOr<Array> AllocatePinned(DType dtype,
+                                     const std::vector<int64_t>& shape) {
+  return cuda::AllocatePinnedArray(dtype, shape);
 }
 
 absl::StatusOr<std::unique_ptr<TopologySampler>> MakeDeviceSampler(
-    std::shared_ptr<const Store> store, bool pinned, int device,
+    const std::shared_ptr<const Store>& store, bool pinned, int device,
     DeviceFallback fallback) {
   MILLRACE_ASSIGN_OR_RETURN(const cuda::DeviceInfo info,
                             cuda::OpenDevice(device));
   MILLRACE_ASSIGN_OR_RETURN(
       std::unique_ptr<cuda::CudaTopologySampler> sampler,
       cuda::CudaTopologySampler::Create(
-          std::move(store), device,
+          store, device,
           pinned ? cuda::ColumnPlace::kPinned : cuda::ColumnPlace::kDevice,
           fallback));
   MILLRACE_ASSIGN_OR_RETURN(const cuda::DeviceMemoryUse use,

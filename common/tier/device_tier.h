@@ -21,14 +21,15 @@ absl::Status CheckDevice(int device);
 
 // Makes arrays for Store::LoadIntoMemory(), once a device has been checked.
 // RESOURCE_EXHAUSTED: the system refuses to pin them.
-absl::StatusOr<Array> AllocatePinned(DType dtype, std::vector<int64_t> shape);
+absl::StatusOr<Array> AllocatePinned(DType dtype,
+                                     const std::vector<int64_t>& shape);
 
 // Samples on a device, from the lists of `store` if they are pinned, and
 // otherwise from copies in the device's memory.
 // FAILED_PRECONDITION: as CheckDevice(). RESOURCE_EXHAUSTED: the graph does not
 // fit.
 absl::StatusOr<std::unique_ptr<TopologySampler>> MakeDeviceSampler(
-    std::shared_ptr<const Store> store, bool pinned, int device,
+    const std::shared_ptr<const Store>& store, bool pinned, int device,
     DeviceFallback fallback);
 
 }  // namespace millrace

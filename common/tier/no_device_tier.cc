@@ -15,13 +15,13 @@ absl::Status WithoutCuda() {
 absl::Status CheckDevice(int /*device*/) { return WithoutCuda(); }
 
 absl::StatusOr<Array> AllocatePinned(DType /*dtype*/,
-                                     std::vector<int64_t> /*shape*/) {
+                                     const std::vector<int64_t>& /*shape*/) {
   return WithoutCuda();
 }
 
 absl::StatusOr<std::unique_ptr<TopologySampler>> MakeDeviceSampler(
-    std::shared_ptr<const Store> /*store*/, bool /*pinned*/, int /*device*/,
-    DeviceFallback /*fallback*/) {
+    const std::shared_ptr<const Store>& /*store*/, bool /*pinned*/,
+    int /*device*/, DeviceFallback /*fallback*/) {
   return WithoutCuda();
 }
 
