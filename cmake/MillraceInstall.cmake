@@ -17,7 +17,8 @@ install(TARGETS
   millrace_proto millrace_proto_grpc millrace_base millrace_random
   millrace_file millrace_net
   millrace_graph millrace_sample millrace_sample_draw millrace_sample_seeds
-  millrace_sample_local ${millrace_cuda_libraries} millrace_tier millrace_wire millrace_grpc millrace_grpc_tls
+  millrace_sample_local ${millrace_cuda_libraries} millrace_tier
+  millrace_wire millrace_grpc millrace_grpc_tls
   millrace_grpc_fleet millrace_grpc_call millrace_loader_remote millrace_loader
   EXPORT MillraceTargets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}/millrace

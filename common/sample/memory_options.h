@@ -16,7 +16,7 @@ enum class MemoryTier : uint8_t {
   kAuto,    // in the first of kCuda, kPinned and kRam that is possible
 };
 
-// Whether the CPU makes what a device cannot sample.
+// Whether the CPU makes the batches that a device has no kernels for.
 enum class DeviceFallback : uint8_t { kAllow, kForbid };
 
 // Return the values by the words of options.

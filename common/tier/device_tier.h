@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program with CUDA can do, for code that is built with and without.
+// What only programs with CUDA can do, for code that is also built without it.
 #pragma once
 
 #include <cstdint>

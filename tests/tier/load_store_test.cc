@@ -17,11 +17,12 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Whether the files of a store's graph and features are copies in memory.
+// What of a store has been copied to memory.
 struct Places {
   bool graph, features;
   friend bool operator==(const Places&, const Places&) = default;
 };
+
 Places PlacesOf(const Store& store) {
   Places places = {false, false};
   for (const NodeType& type : store.schema().node_types) {

@@ -36,7 +36,7 @@ class DeviceGraph {
                                                              ColumnPlace place);
 
   int device() const { return device_; }
-  // Of the device's memory.
+  // Returns how much of the device's memory the copies take.
   uint64_t bytes() const { return bytes_; }
   const std::vector<Lists>& lists(Direction direction) const {
     return direction == Direction::kIn ? lists_.in : lists_.out;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a hop reads and writes.
+// Input and output of the kernels of one hop.
 #pragma once
 
 #include <cstdint>
