@@ -21,7 +21,7 @@ constexpr char kArchitectureAdvice[] =
 
 absl::Status CudaStatus(cudaError_t status, std::string_view what) {
   if (status == cudaSuccess) return absl::OkStatus();
-  cudaGetLastError();
+  IgnoreFailure(status);
   const std::string text = StrCat(what, ": ", cudaGetErrorName(status), ": ",
                                   cudaGetErrorString(status));
   switch (status) {
@@ -45,6 +45,10 @@ absl::Status CudaStatus(cudaError_t status, std::string_view what) {
     default:
       return absl::InternalError(text);
   }
+}
+
+void IgnoreFailure(cudaError_t status) {
+  if (status != cudaSuccess) cudaGetLastError();
 }
 
 }  // namespace millrace::cuda

@@ -19,4 +19,8 @@ namespace millrace::cuda {
 // process without the device.
 absl::Status CudaStatus(cudaError_t status, std::string_view what);
 
+// Takes an error back from the runtime. For calls that give something back,
+// which fail only if the device does not work any longer.
+void IgnoreFailure(cudaError_t status);
+
 }  // namespace millrace::cuda

@@ -61,8 +61,7 @@ ScopedDevice::ScopedDevice(int device)
 }
 
 ScopedDevice::~ScopedDevice() {
-  // Fails only if the device does not work any longer.
-  if (status_.ok()) (void)CudaStatus(cudaSetDevice(before_), "");
+  if (status_.ok()) IgnoreFailure(cudaSetDevice(before_));
 }
 
 absl::StatusOr<DeviceMemoryUse> MemoryUseOf(int device) {

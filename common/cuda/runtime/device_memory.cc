@@ -14,8 +14,7 @@ namespace millrace::cuda {
 
 void DeviceDeleter::operator()(std::byte* data) const {
   const ScopedDevice current(device);
-  // Fails only if the device does not work any longer.
-  (void)CudaStatus(cudaFree(data), "cannot free memory");
+  IgnoreFailure(cudaFree(data));
 }
 
 absl::StatusOr<DeviceBlock> AllocateDevice(int device, uint64_t bytes,

@@ -24,9 +24,7 @@ absl::StatusOr<Array> AllocatePinnedArray(DType dtype,
                        cudaHostRegisterPortable | cudaHostRegisterMapped),
       StrCat("cannot pin ", bytes, " bytes of host memory")));
   const std::shared_ptr<const void> owner(data, [array](const void* pinned) {
-    // Fails only if the device does not work any longer.
-    (void)CudaStatus(cudaHostUnregister(const_cast<void*>(pinned)),
-                     "cannot unpin memory");
+    IgnoreFailure(cudaHostUnregister(const_cast<void*>(pinned)));
   });
   return Array::Borrow(dtype, std::move(shape), data, owner);
 }

@@ -120,9 +120,8 @@ class CudaTopologySampler::Worker {
     sampler_.reset();
     ids_.reset();
     queue_.reset();
-    // Fails only if the device does not work any longer.
-    (void)CudaStatus(cudaStreamSynchronize(stream_), "cannot end a stream");
-    (void)CudaStatus(cudaStreamDestroy(stream_), "cannot end a stream");
+    IgnoreFailure(cudaStreamSynchronize(stream_));
+    IgnoreFailure(cudaStreamDestroy(stream_));
   }
 
   bool failed() const { return queue_->failed(); }
@@ -242,7 +241,6 @@ CudaTopologySampler::~CudaTopologySampler() = default;
 absl::StatusOr<std::unique_ptr<CudaTopologySampler>>
 CudaTopologySampler::Create(std::shared_ptr<const Store> store, int device,
                             ColumnPlace place, DeviceFallback fallback) {
-  MILLRACE_RETURN_IF_ERROR(OpenDevice(device).status());
   MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<DeviceGraph> graph,
                             DeviceGraph::Create(*store, device, place));
   return std::unique_ptr<CudaTopologySampler>(

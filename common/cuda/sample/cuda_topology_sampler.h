@@ -37,8 +37,8 @@ std::string ReasonForHost(const ResolvedJob& job);
 // from the device.
 class CudaTopologySampler final : public TopologySampler {
  public:
-  // All partitions of `store` must be mapped. Fails as OpenDevice() and
-  // DeviceGraph::Create() do.
+  // All partitions of `store` must be mapped, and the device must be open.
+  // Fails as DeviceGraph::Create() does.
   static absl::StatusOr<std::unique_ptr<CudaTopologySampler>> Create(
       std::shared_ptr<const Store> store, int device, ColumnPlace place,
       DeviceFallback fallback);

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/cuda/runtime/device.h"
 #include "common/cuda/sample/cuda_topology_sampler.h"
 #include "common/sample/batch_arrays.h"
 #include "common/sample/local/local_batch_source.h"
@@ -50,6 +51,7 @@ class BothPlaces {
                       DeviceFallback fallback = DeviceFallback::kForbid)
       : store_(TestStore(graph, parts).Open()),
         cpu_(LocalBatchSource::Create(store_, 1).value()) {
+    EXPECT_TRUE(cuda::OpenDevice(0).ok());
     auto sampler = CudaTopologySampler::Create(
                        store_, 0, cuda::ColumnPlace::kDevice, fallback)
                        .value();
