@@ -25,7 +25,7 @@ absl::Status CheckNoMemoryOptions(const MemoryOptions& memory) {
   if (memory.graph != MemoryTier::kMmap) field = "graph_memory";
   if (memory.features != MemoryTier::kMmap) field = "feature_memory";
   if (memory.fallback != DeviceFallback::kAllow) field = "device_fallback";
-  if (memory.device != 0) field = "device";
+  if (memory.gpus != MemoryOptions().gpus) field = "gpus";
   if (field.empty()) return absl::OkStatus();
   return InvalidField({.problem = FieldError::Problem::kConflict,
                        .field = std::string(field),

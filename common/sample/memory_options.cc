@@ -3,12 +3,30 @@
 
 namespace millrace {
 
+std::string_view WordOf(MemoryTier tier) {
+  switch (tier) {
+    case MemoryTier::kMmap:
+      return "mmap";
+    case MemoryTier::kRam:
+      return "ram";
+    case MemoryTier::kPinned:
+      return "pinned";
+    case MemoryTier::kCuda:
+      return "cuda";
+    case MemoryTier::kAuto:
+      return "auto";
+  }
+  return "";
+}
+
 std::map<std::string, MemoryTier> MemoryTiers() {
-  return {{"mmap", MemoryTier::kMmap},
-          {"ram", MemoryTier::kRam},
-          {"pinned", MemoryTier::kPinned},
-          {"cuda", MemoryTier::kCuda},
-          {"auto", MemoryTier::kAuto}};
+  std::map<std::string, MemoryTier> tiers;
+  for (const MemoryTier tier :
+       {MemoryTier::kMmap, MemoryTier::kRam, MemoryTier::kPinned,
+        MemoryTier::kCuda, MemoryTier::kAuto}) {
+    tiers.emplace(WordOf(tier), tier);
+  }
+  return tiers;
 }
 
 std::map<std::string, DeviceFallback> DeviceFallbacks() {

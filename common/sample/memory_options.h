@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace millrace {
 
@@ -19,16 +21,22 @@ enum class MemoryTier : uint8_t {
 // Whether the CPU makes the batches that a device has no kernels for.
 enum class DeviceFallback : uint8_t { kAllow, kForbid };
 
+// The word of options for a value.
+std::string_view WordOf(MemoryTier tier);
+
 // Return the values by the words of options.
 std::map<std::string, MemoryTier> MemoryTiers();
 std::map<std::string, DeviceFallback> DeviceFallbacks();
 
 struct MemoryOptions {
   MemoryTier graph = MemoryTier::kMmap;
-  MemoryTier features = MemoryTier::kMmap;  // not kCuda or kAuto
-  // Samples if the graph is in kPinned or kCuda. Its number among the devices
-  // that the process sees.
-  int device = 0;
+  MemoryTier features = MemoryTier::kMmap;
+  // Share of each partition's feature rows, hottest first, that are kept in the
+  // memory of devices; the others are pinned then.
+  double cache_ratio = 0;
+  // Devices to use, by their numbers among those that the process sees: each
+  // samples if the graph is in kPinned or kCuda, and all share the rows.
+  std::vector<int> gpus = {0};
   DeviceFallback fallback = DeviceFallback::kAllow;
 };
 

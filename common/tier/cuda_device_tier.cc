@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/base/log.h"
@@ -7,13 +8,49 @@
 #include "common/base/strings.h"
 #include "common/cuda/runtime/device.h"
 #include "common/cuda/runtime/pinned_array.h"
+#include "common/cuda/sample/cuda_neighbor_drawer.h"
 #include "common/cuda/sample/cuda_topology_sampler.h"
 #include "common/tier/device_tier.h"
 
 namespace millrace {
+namespace {
 
-absl::Status CheckDevice(int device) {
-  return cuda::OpenDevice(device).status();
+absl::StatusOr<cuda::SamplingDevice> MakeSamplingDevice(
+    const std::shared_ptr<const Store>& store, bool pinned, int device) {
+  MILLRACE_ASSIGN_OR_RETURN(const cuda::DeviceInfo info,
+                            cuda::OpenDevice(device));
+  cuda::SamplingDevice made;
+  MILLRACE_ASSIGN_OR_RETURN(
+      made.graph,
+      cuda::DeviceGraph::Create(
+          store, device,
+          pinned ? cuda::ColumnPlace::kPinned : cuda::ColumnPlace::kDevice));
+  made.workers = std::make_unique<cuda::DeviceWorkers>(device);
+  MILLRACE_ASSIGN_OR_RETURN(const cuda::DeviceMemoryUse use,
+                            cuda::MemoryUseOf(device));
+  LogInfo(StrCat("CUDA device ", device, " (", info.name, ") samples from ",
+                 pinned ? "pinned" : "its", " memory; ", made.graph->bytes(),
+                 " bytes of the graph are in its own, ", use.free_bytes, " of ",
+                 use.total_bytes, " are free"));
+  return made;
+}
+
+}  // namespace
+
+absl::Status CheckDevices(const std::vector<int>& gpus) {
+  for (const int device : gpus) {
+    MILLRACE_RETURN_IF_ERROR(cuda::OpenDevice(device).status());
+  }
+  return absl::OkStatus();
+}
+
+std::vector<GpuMemory> MemoryOfDevices(const std::vector<int>& gpus) {
+  std::vector<GpuMemory> uses;
+  for (const int device : gpus) {
+    const auto use = cuda::MemoryUseOf(device);
+    if (use.ok()) uses.push_back({device, use->free_bytes, use->total_bytes});
+  }
+  return uses;
 }
 
 absl::StatusOr<Array> AllocatePinned(DType dtype,
@@ -21,25 +58,25 @@ absl::StatusOr<Array> AllocatePinned(DType dtype,
   return cuda::AllocatePinnedArray(dtype, shape);
 }
 
-absl::StatusOr<std::unique_ptr<TopologySampler>> MakeDeviceSampler(
-    const std::shared_ptr<const Store>& store, bool pinned, int device,
-    DeviceFallback fallback) {
-  MILLRACE_ASSIGN_OR_RETURN(const cuda::DeviceInfo info,
-                            cuda::OpenDevice(device));
-  MILLRACE_ASSIGN_OR_RETURN(
-      std::unique_ptr<cuda::CudaTopologySampler> sampler,
-      cuda::CudaTopologySampler::Create(
-          store, device,
-          pinned ? cuda::ColumnPlace::kPinned : cuda::ColumnPlace::kDevice,
-          fallback));
-  MILLRACE_ASSIGN_OR_RETURN(const cuda::DeviceMemoryUse use,
-                            cuda::MemoryUseOf(device));
-  LogInfo(StrCat("CUDA device ", device, " (", info.name, ") samples from ",
-                 pinned ? "pinned" : "its", " memory; ",
-                 sampler->graph().bytes(),
-                 " bytes of the graph are in its own, ", use.free_bytes, " of ",
-                 use.total_bytes, " are free"));
-  return sampler;
+absl::StatusOr<DeviceSamplers> MakeDeviceSamplers(
+    const std::shared_ptr<const Store>& store, bool pinned,
+    const std::vector<int>& gpus, DeviceFallback fallback) {
+  std::vector<cuda::SamplingDevice> made;
+  for (const int device : gpus) {
+    MILLRACE_ASSIGN_OR_RETURN(cuda::SamplingDevice one,
+                              MakeSamplingDevice(store, pinned, device));
+    made.push_back(std::move(one));
+  }
+  const auto devices = std::make_shared<cuda::SamplingDevices>(std::move(made));
+  DeviceSamplers samplers;
+  samplers.drawer =
+      std::make_unique<cuda::CudaNeighborDrawer>(devices, fallback);
+  if (static_cast<int>(store->mapped_partitions().size()) ==
+      store->partition_count()) {
+    samplers.sampler =
+        std::make_unique<cuda::CudaTopologySampler>(devices, fallback);
+  }
+  return samplers;
 }
 
 }  // namespace millrace

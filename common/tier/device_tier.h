@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -11,25 +12,35 @@
 #include "common/base/array.h"
 #include "common/graph/store.h"
 #include "common/sample/memory_options.h"
+#include "common/sample/neighbor_drawer.h"
 #include "common/sample/topology_sampler.h"
+#include "common/tier/gpu_memory.h"
 
 namespace millrace {
 
 // FAILED_PRECONDITION: there is no such device, or this program was built
 // without CUDA.
-absl::Status CheckDevice(int device);
+absl::Status CheckDevices(const std::vector<int>& gpus);
 
-// Makes arrays for Store::LoadIntoMemory(), once a device has been checked.
+// How much memory each of them has. Leaves out devices that do not answer.
+std::vector<GpuMemory> MemoryOfDevices(const std::vector<int>& gpus);
+
+// Makes arrays for Store::LoadIntoMemory(), once devices have been checked.
 // RESOURCE_EXHAUSTED: the system refuses to pin them.
 absl::StatusOr<Array> AllocatePinned(DType dtype,
                                      const std::vector<int64_t>& shape);
 
-// Samples on a device, from the lists of `store` if they are pinned, and
-// otherwise from copies in the device's memory.
-// FAILED_PRECONDITION: as CheckDevice(). RESOURCE_EXHAUSTED: the graph does not
-// fit.
-absl::StatusOr<std::unique_ptr<TopologySampler>> MakeDeviceSampler(
-    const std::shared_ptr<const Store>& store, bool pinned, int device,
-    DeviceFallback fallback);
+struct DeviceSamplers {
+  std::unique_ptr<TopologySampler> sampler;  // null if partitions are missing
+  std::unique_ptr<NeighborDrawer> drawer;
+};
+
+// Samples on devices in turn, from the lists of `store` if they are pinned, and
+// otherwise from copies in the memory of each device.
+// FAILED_PRECONDITION: as CheckDevices(). RESOURCE_EXHAUSTED: the graph does
+// not fit.
+absl::StatusOr<DeviceSamplers> MakeDeviceSamplers(
+    const std::shared_ptr<const Store>& store, bool pinned,
+    const std::vector<int>& gpus, DeviceFallback fallback);
 
 }  // namespace millrace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/tier/load_store.h"
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,12 +21,41 @@ std::string FirstLine(const absl::Status& status) {
   return text.substr(0, text.find('\n'));
 }
 
-absl::Status CheckOptions(const MemoryOptions& options) {
-  if (options.features == MemoryTier::kCuda ||
-      options.features == MemoryTier::kAuto) {
-    return InvalidField({.field = "feature_memory",
-                         .limit = "features are kept in host memory only"});
+absl::Status CheckGpus(const std::vector<int>& gpus) {
+  for (size_t i = 0; i < gpus.size(); ++i) {
+    if (gpus[i] < 0 || std::count(gpus.begin(), gpus.end(), gpus[i]) != 1) {
+      return InvalidField({.field = "gpus",
+                           .value = StrCat(gpus[i]),
+                           .limit = "must be different numbers, 0 or more"});
+    }
   }
+  if (!gpus.empty()) return absl::OkStatus();
+  return InvalidField(
+      {.field = "gpus", .limit = "must name at least one device"});
+}
+
+absl::Status CheckCacheRatio(const MemoryOptions& options) {
+  if (!(options.cache_ratio >= 0 && options.cache_ratio <= 1)) {
+    return InvalidField({.problem = FieldError::Problem::kOutOfRange,
+                         .field = "cache_ratio",
+                         .value = StrCat(options.cache_ratio),
+                         .limit = "must be from 0 to 1"});
+  }
+  // kMmap is the default, and the rows outside the cache are pinned.
+  if (options.cache_ratio == 0 || options.features == MemoryTier::kMmap ||
+      options.features == MemoryTier::kPinned) {
+    return absl::OkStatus();
+  }
+  return InvalidField({.problem = FieldError::Problem::kConflict,
+                       .field = "cache_ratio",
+                       .value = StrCat(options.cache_ratio),
+                       .other_field = "feature_memory",
+                       .other_value = std::string(WordOf(options.features))});
+}
+
+absl::Status CheckOptions(const MemoryOptions& options) {
+  MILLRACE_RETURN_IF_ERROR(CheckGpus(options.gpus));
+  MILLRACE_RETURN_IF_ERROR(CheckCacheRatio(options));
   const bool device = options.graph == MemoryTier::kCuda ||
                       options.graph == MemoryTier::kPinned ||
                       options.graph == MemoryTier::kAuto;
@@ -39,42 +69,94 @@ absl::Status CheckOptions(const MemoryOptions& options) {
   return absl::OkStatus();
 }
 
-absl::Status Pin(Store::Content content, int device, Store& store) {
-  MILLRACE_RETURN_IF_ERROR(CheckDevice(device));
-  return store.LoadIntoMemory(content, AllocatePinned);
+// Puts the graph or the features of a store into memory.
+class StoreLoader {
+ public:
+  StoreLoader(const MemoryOptions& options, std::shared_ptr<Store> store)
+      : options_(options), store_(std::move(store)) {}
+
+  absl::Status LoadFeatures(MemoryTier tier);
+  absl::Status LoadGraph(MemoryTier tier);
+
+  LoadedStore Finish() {
+    loaded_.store = store_;
+    return std::move(loaded_);
+  }
+
+ private:
+  // Copies to memory of the host.
+  absl::Status Copy(Store::Content content, MemoryTier tier);
+  absl::Status SampleOnDevices(MemoryTier tier);
+
+  const MemoryOptions& options_;
+  const std::shared_ptr<Store> store_;  // not shared until Finish()
+  LoadedStore loaded_;
+};
+
+absl::Status StoreLoader::Copy(Store::Content content, MemoryTier tier) {
+  absl::Status status;
+  if (tier == MemoryTier::kPinned) {
+    MILLRACE_RETURN_IF_ERROR(CheckDevices(options_.gpus));
+    status = store_->LoadIntoMemory(content, AllocatePinned);
+  } else {
+    status = store_->LoadIntoMemory(content);
+  }
+  if (!absl::IsResourceExhausted(status)) return status;
+  const bool graph = content == Store::Content::kGraph;
+  return FieldStatus(status.code(),
+                     {.field = graph ? "graph_memory" : "feature_memory",
+                      .value = std::string(WordOf(tier)),
+                      .limit = std::string(status.message())});
 }
 
-absl::Status LoadFeatures(const MemoryOptions& options, Store& store) {
-  constexpr auto kFeatures = Store::Content::kFeatures;
-  switch (options.features) {
+absl::Status StoreLoader::LoadFeatures(MemoryTier tier) {
+  switch (tier) {
     case MemoryTier::kRam:
-      return store.LoadIntoMemory(kFeatures);
     case MemoryTier::kPinned:
-      return Pin(kFeatures, options.device, store);
+      return Copy(Store::Content::kFeatures, tier);
     default:
       return absl::OkStatus();
   }
 }
 
-// Returns what samples the graph on a device; null if the CPU does.
-absl::StatusOr<std::unique_ptr<TopologySampler>> LoadGraph(
-    MemoryTier tier, const MemoryOptions& options,
-    const std::shared_ptr<Store>& store) {
-  constexpr auto kGraph = Store::Content::kGraph;
+absl::Status StoreLoader::SampleOnDevices(MemoryTier tier) {
+  MILLRACE_ASSIGN_OR_RETURN(
+      DeviceSamplers samplers,
+      MakeDeviceSamplers(store_, tier == MemoryTier::kPinned, options_.gpus,
+                         options_.fallback));
+  loaded_.sampler = std::move(samplers.sampler);
+  loaded_.drawer = std::move(samplers.drawer);
+  loaded_.gpus = options_.gpus;
+  return absl::OkStatus();
+}
+
+absl::Status StoreLoader::LoadGraph(MemoryTier tier) {
   switch (tier) {
     case MemoryTier::kRam:
-      MILLRACE_RETURN_IF_ERROR(store->LoadIntoMemory(kGraph));
-      return nullptr;
+      return Copy(Store::Content::kGraph, tier);
     case MemoryTier::kPinned:
-      MILLRACE_RETURN_IF_ERROR(Pin(kGraph, options.device, *store));
-      return MakeDeviceSampler(store, /*pinned=*/true, options.device,
-                               options.fallback);
+      MILLRACE_RETURN_IF_ERROR(Copy(Store::Content::kGraph, tier));
+      return SampleOnDevices(tier);
     case MemoryTier::kCuda:
-      return MakeDeviceSampler(store, /*pinned=*/false, options.device,
-                               options.fallback);
+      return SampleOnDevices(tier);
     default:
-      return nullptr;
+      return absl::OkStatus();
   }
+}
+
+// Calls `load` with the best tier that is possible. `what` is "the graph is" or
+// "features are".
+template <typename Load>
+absl::Status LoadBest(std::string_view what, bool may_use_ram, Load load) {
+  absl::Status why;
+  for (const auto& [tier, name] : {std::pair(MemoryTier::kCuda, "a GPU's"),
+                                   std::pair(MemoryTier::kPinned, "pinned")}) {
+    const absl::Status status = load(tier);
+    if (status.ok()) return status;
+    LogInfo(StrCat(what, " not in ", name, " memory: ", FirstLine(status)));
+    why.Update(status);
+  }
+  return may_use_ram ? load(MemoryTier::kRam) : why;
 }
 
 }  // namespace
@@ -82,28 +164,24 @@ absl::StatusOr<std::unique_ptr<TopologySampler>> LoadGraph(
 absl::StatusOr<LoadedStore> LoadStore(std::unique_ptr<Store> store,
                                       const MemoryOptions& options) {
   MILLRACE_RETURN_IF_ERROR(CheckOptions(options));
-  MILLRACE_RETURN_IF_ERROR(LoadFeatures(options, *store));
-  // Not shared until it is returned.
-  const std::shared_ptr<Store> loaded = std::move(store);
-  if (options.graph != MemoryTier::kAuto) {
-    MILLRACE_ASSIGN_OR_RETURN(auto sampler,
-                              LoadGraph(options.graph, options, loaded));
-    return LoadedStore{loaded, std::move(sampler)};
-  }
-  absl::Status why;
-  for (const auto& [tier, name] : {std::pair(MemoryTier::kCuda, "a GPU's"),
-                                   std::pair(MemoryTier::kPinned, "pinned")}) {
-    auto sampler = LoadGraph(tier, options, loaded);
-    if (sampler.ok()) return LoadedStore{loaded, *std::move(sampler)};
-    LogInfo(StrCat("the graph is not in ", name,
-                   " memory: ", FirstLine(sampler.status())));
-    why.Update(sampler.status());
-  }
-  // Without a device, the CPU would make all batches.
-  if (options.fallback == DeviceFallback::kForbid) return why;
+  StoreLoader loader(options, std::move(store));
+  const auto load_features = [&](MemoryTier tier) {
+    return loader.LoadFeatures(tier);
+  };
+  const auto load_graph = [&](MemoryTier tier) {
+    return loader.LoadGraph(tier);
+  };
   MILLRACE_RETURN_IF_ERROR(
-      LoadGraph(MemoryTier::kRam, options, loaded).status());
-  return LoadedStore{loaded, nullptr};
+      options.features == MemoryTier::kAuto
+          ? LoadBest("features are", /*may_use_ram=*/true, load_features)
+          : load_features(options.features));
+  // Without a device, the CPU would make all batches.
+  const bool may_use_ram = options.fallback == DeviceFallback::kAllow;
+  MILLRACE_RETURN_IF_ERROR(
+      options.graph == MemoryTier::kAuto
+          ? LoadBest("the graph is", may_use_ram, load_graph)
+          : load_graph(options.graph));
+  return loader.Finish();
 }
 
 }  // namespace millrace

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "common/graph/store.h"
 #include "common/sample/memory_options.h"
+#include "common/sample/neighbor_drawer.h"
 #include "common/sample/topology_sampler.h"
 
 namespace millrace {
@@ -13,13 +15,15 @@ namespace millrace {
 // A store, ready to sample from.
 struct LoadedStore {
   std::shared_ptr<const Store> store;
-  // Samples on a device; null if the CPU does. Keeps the store alive.
-  std::unique_ptr<TopologySampler> sampler;
+  // Sample on devices; null if the CPU does. They keep the store alive.
+  std::unique_ptr<TopologySampler> sampler;  // null if partitions are missing
+  std::unique_ptr<NeighborDrawer> drawer;
+  // The devices in use; empty if there are none.
+  std::vector<int> gpus;
 };
 
 // Puts a store that has just been opened where the options say, and logs why
-// kAuto did not choose a better memory. A device samples only if all partitions
-// are mapped.
+// kAuto did not choose a better memory.
 // INVALID_ARGUMENT: options that contradict each other. RESOURCE_EXHAUSTED: the
 // store does not fit; the message has both numbers. FAILED_PRECONDITION: there
 // is no device, or it cannot be used, or this program was built without CUDA.

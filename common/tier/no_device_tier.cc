@@ -12,16 +12,22 @@ absl::Status WithoutCuda() {
 
 }  // namespace
 
-absl::Status CheckDevice(int /*device*/) { return WithoutCuda(); }
+absl::Status CheckDevices(const std::vector<int>& /*gpus*/) {
+  return WithoutCuda();
+}
+
+std::vector<GpuMemory> MemoryOfDevices(const std::vector<int>& /*gpus*/) {
+  return {};
+}
 
 absl::StatusOr<Array> AllocatePinned(DType /*dtype*/,
                                      const std::vector<int64_t>& /*shape*/) {
   return WithoutCuda();
 }
 
-absl::StatusOr<std::unique_ptr<TopologySampler>> MakeDeviceSampler(
+absl::StatusOr<DeviceSamplers> MakeDeviceSamplers(
     const std::shared_ptr<const Store>& /*store*/, bool /*pinned*/,
-    int /*device*/, DeviceFallback /*fallback*/) {
+    const std::vector<int>& /*gpus*/, DeviceFallback /*fallback*/) {
   return WithoutCuda();
 }
 

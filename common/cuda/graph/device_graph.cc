@@ -3,6 +3,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 
@@ -143,21 +144,32 @@ DirectedLists Write(const Store& store, ColumnWriter& columns) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<DeviceGraph>> DeviceGraph::Create(
-    const Store& store, int device, ColumnPlace place) {
+    std::shared_ptr<const Store> store, int device, ColumnPlace place) {
   const ScopedDevice current(device);
   MILLRACE_RETURN_IF_ERROR(current.status());
   ColumnWriter counted(place);
-  Write(store, counted);
+  Write(*store, counted);
   MILLRACE_ASSIGN_OR_RETURN(
       DeviceBlock memory, AllocateDevice(device, counted.bytes(), "the graph"));
   ColumnWriter columns(place, memory.get());
-  std::unique_ptr<DeviceGraph> graph(
-      new DeviceGraph(device, counted.bytes(), std::move(memory)));
-  graph->lists_ = Write(store, columns);
+  std::unique_ptr<DeviceGraph> graph(new DeviceGraph(
+      std::move(store), device, counted.bytes(), std::move(memory)));
+  graph->lists_ = Write(*graph->store_, columns);
   MILLRACE_RETURN_IF_ERROR(columns.status());
   // Copies of pageable memory may still be under way.
   MILLRACE_RETURN_IF_ERROR(CudaStatus(cudaDeviceSynchronize(), kCannotCopy));
   return graph;
+}
+
+Lists DeviceGraph::ListsOf(int partition, RelationIndex relation,
+                           Direction direction) const {
+  Lists all = lists(direction)[relation];
+  if (all.part_count == 0) return all;
+  const std::vector<int>& mapped = store_->mapped_partitions();
+  all.parts += std::lower_bound(mapped.begin(), mapped.end(), partition) -
+               mapped.begin();
+  all.part_count = 1;
+  return all;
 }
 
 }  // namespace millrace::cuda

@@ -19,7 +19,8 @@ enum class ColumnPlace : uint8_t {
   kPinned,  // the store's own, which must be pinned (AllocatePinnedArray())
 };
 
-// By relation. Relations without lists of the direction have no parts.
+// By relation. Relations without lists of the direction have no parts; others
+// have those of all mapped partitions, in their order.
 struct DirectedLists {
   std::vector<Lists> in, out;
 };
@@ -29,11 +30,10 @@ struct DirectedLists {
 // them. Immutable; any thread may use it.
 class DeviceGraph {
  public:
-  // The device must be open, and with kPinned the store must outlive the graph.
+  // The device must be open.
   // RESOURCE_EXHAUSTED: the copies do not fit; the message has both numbers.
-  static absl::StatusOr<std::unique_ptr<DeviceGraph>> Create(const Store& store,
-                                                             int device,
-                                                             ColumnPlace place);
+  static absl::StatusOr<std::unique_ptr<DeviceGraph>> Create(
+      std::shared_ptr<const Store> store, int device, ColumnPlace place);
 
   int device() const { return device_; }
   // Returns how much of the device's memory the copies take.
@@ -41,11 +41,19 @@ class DeviceGraph {
   const std::vector<Lists>& lists(Direction direction) const {
     return direction == Direction::kIn ? lists_.in : lists_.out;
   }
+  // Returns the lists that one mapped partition has.
+  Lists ListsOf(int partition, RelationIndex relation,
+                Direction direction) const;
 
  private:
-  DeviceGraph(int device, uint64_t bytes, DeviceBlock memory)
-      : device_(device), bytes_(bytes), memory_(std::move(memory)) {}
+  DeviceGraph(std::shared_ptr<const Store> store, int device, uint64_t bytes,
+              DeviceBlock memory)
+      : store_(std::move(store)),
+        device_(device),
+        bytes_(bytes),
+        memory_(std::move(memory)) {}
 
+  const std::shared_ptr<const Store> store_;  // has the pinned columns
   const int device_;
   const uint64_t bytes_;
   const DeviceBlock memory_;

@@ -36,8 +36,7 @@ __device__ inline DeviceRange FindRange(const HopStep& step, uint64_t i) {
   }
   int64_t degree = end - begin;
   if (step.frontier.times != nullptr && part.times != nullptr) {
-    const uint64_t tree = step.frontier.tree(i) % step.frontier.time_count;
-    degree = UpperBound(part.times + begin, degree, step.frontier.times[tree]);
+    degree = UpperBound(part.times + begin, degree, step.frontier.time(i));
   }
   return {begin, degree, static_cast<uint32_t>(index),
           static_cast<uint32_t>(row)};

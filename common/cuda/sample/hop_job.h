@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/cuda/graph/device_lists.h"
+#include "common/sample/draw/draw_domain.h"
 #include "common/sample/draw_rule.h"
 
 namespace millrace::cuda {
@@ -66,10 +67,38 @@ struct HopEdges {
   const uint64_t* feature_row = nullptr;
 };
 
+// How many elements an array of the device has: *count, which is in the
+// device's memory, and at most `bound`, or none if it is null; and `more`.
+struct CountedRows {
+  const uint64_t* count = nullptr;
+  uint64_t bound = 0;
+  uint64_t more = 0;
+
+  uint64_t most() const { return bound + more; }
+};
+struct CountedArrays {
+  std::vector<CountedRows> nodes;            // per type
+  std::vector<CountedRows> edges, expanded;  // per relation
+};
+
 struct HopNodes {
   std::vector<uint32_t> hop_offsets;  // as in NodeBlock
   const uint64_t* ids = nullptr;
   const uint32_t* trees = nullptr;  // null unless disjoint
+};
+
+// Draws from the lists of one frontier in one partition.
+struct DrawJob {
+  Lists lists;
+  DrawRule rule = DrawRule::kUniform;  // not kAmong
+  bool replace = false;
+  int32_t fanout = 0;  // negative: all neighbours
+  DrawDomain domain;
+  std::span<const uint64_t> ids;    // at least one
+  std::span<const uint32_t> trees;  // parallel to ids, or empty
+  std::span<const int64_t> times;   // parallel to ids; empty unless temporal
+  bool edge_ids = false;
+  bool feature_rows = false;
 };
 
 }  // namespace millrace::cuda

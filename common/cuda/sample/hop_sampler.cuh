@@ -12,9 +12,7 @@
 #include "common/cuda/sample/hop_job.h"
 #include "common/cuda/sample/hop_step.cuh"
 #include "common/cuda/sample/node_numbers.cuh"
-#include "common/cuda/sample/pick_labor.cuh"
-#include "common/cuda/sample/pick_uniform.cuh"
-#include "common/cuda/sample/pick_weighted.cuh"
+#include "common/cuda/sample/pick_step.cuh"
 
 namespace millrace::cuda {
 
@@ -23,7 +21,7 @@ namespace millrace::cuda {
 // excluded edges and train graphs.
 //
 // The host waits for the device once for each hop whose number of picks has no
-// small bound (all neighbours, or a huge frontier), and once at the end.
+// small bound (all neighbours, or a huge frontier).
 //
 // A Queue runs work on the device in order. Its functions are
 //
@@ -56,24 +54,57 @@ class HopSampler {
         picked_trees_(queue),
         numbering_(queue) {}
 
-  // `times` are those of the trees, of which tree t has number t modulo their
-  // count; empty unless temporal.
-  HopOutcome Sample(const HopJob& job, std::span<const SeedNodes> seeds,
-                    std::span<const int64_t> times) {
+  // Starts to make a batch. `times` are those of the trees, of which tree t has
+  // number t modulo their count; empty unless temporal. If it returns kMade,
+  // TakeCounters() must be called with the counters that the device has then.
+  HopOutcome Start(const HopJob& job, std::span<const SeedNodes> seeds,
+                   std::span<const int64_t> times) {
     job_ = &job;
     hop_ = 0;
-    if (!Start(seeds, times)) return WithoutMemory();
+    if (!UploadSeeds(seeds, times)) return WithoutMemory();
     NumberSeeds(seeds);
     CloseHop(0);
     for (hop_ = 0; hop_ < job.hops; ++hop_) {
       const HopOutcome outcome = AddHop();
       if (outcome != HopOutcome::kMade) return outcome;
     }
-    if (!ReadCounters()) return HopOutcome::kFailed;
-    return trouble() != 0 ? HopOutcome::kTrouble : HopOutcome::kMade;
+    return queue_.failed() ? HopOutcome::kFailed : HopOutcome::kMade;
   }
 
-  // The last batch, once it is made. Views are valid until the next.
+  // Ends a batch.
+  HopOutcome TakeCounters(std::span<const uint64_t> counters) {
+    host_.assign(counters.begin(), counters.end());
+    return Outcome();
+  }
+
+  // Makes a batch, and waits for it.
+  HopOutcome Sample(const HopJob& job, std::span<const SeedNodes> seeds,
+                    std::span<const int64_t> times) {
+    const HopOutcome started = Start(job, seeds, times);
+    if (started != HopOutcome::kMade) return started;
+    return ReadCounters() ? Outcome() : HopOutcome::kFailed;
+  }
+
+  // What has been started, in the device's memory.
+  std::span<const uint64_t> counters() const {
+    return std::span(counters_.data(), host_.size());
+  }
+  CountedArrays arrays() const {
+    CountedArrays arrays;
+    for (size_t t = 0; t < types(); ++t) {
+      arrays.nodes.push_back({counter(NodesAt(t)), bounds_.nodes[t]});
+    }
+    for (uint64_t r = 0; r < relations(); ++r) {
+      const int type = job_->relations[r].list_type;
+      arrays.edges.push_back({counter(EdgesAt(r)), bounds_.edges[r]});
+      arrays.expanded.push_back(
+          {counter(OffsetAt(type, job_->hops)), bounds_.nodes[type]});
+    }
+    return arrays;
+  }
+
+  // The arrays of what has been started, and their sizes once it is made. They
+  // are valid until the next batch.
 
   HopNodes nodes(int type) const {
     HopNodes nodes{{0}, types_[type].ids(), types_[type].trees()};
@@ -156,13 +187,18 @@ class HopSampler {
     return queue_.failed() ? HopOutcome::kFailed : HopOutcome::kNoMemory;
   }
 
+  HopOutcome Outcome() const {
+    return trouble() != 0 ? HopOutcome::kTrouble : HopOutcome::kMade;
+  }
+
   bool ReadCounters() {
     return queue_.Download(host_.data(), counters_.data(),
                            host_.size() * sizeof(uint64_t));
   }
 
   // Forgets the last batch, and uploads the seeds.
-  bool Start(std::span<const SeedNodes> seeds, std::span<const int64_t> times) {
+  bool UploadSeeds(std::span<const SeedNodes> seeds,
+                   std::span<const int64_t> times) {
     while (types_.size() < types()) types_.emplace_back(queue_);
     while (columns_.size() < relations()) columns_.emplace_back(queue_);
     seed_lists_ = seeds.size();
@@ -422,7 +458,7 @@ class HopSampler {
                         columns_[r].indptr.data());
     }
     if (idle || most == 0) return;
-    Pick(step, nodes, most);
+    PickByRule(queue_, step, nodes, most);
     const bool trees = job_->disjoint;
     queue_.LaunchEach(
         CopyPicks, most, step,
@@ -436,35 +472,6 @@ class HopSampler {
          counter(PicksAt(r)), most},
         numbering_, counter(EdgesAt(r)), columns_[r].neighbor.data(),
         device_trouble());
-  }
-
-  void Pick(const HopStep& step, uint64_t nodes, uint64_t picks) {
-    constexpr uint64_t kWarpsOfBlock = kMaxBlock / kWarp;
-    const HopRule& rule = step.rule;
-    if (rule.takes_all() || rule.rule == DrawRule::kLast) {
-      return queue_.LaunchEach(PickLastSlots, picks, step);
-    }
-    if (rule.rule == DrawRule::kLabor) {
-      queue_.LaunchBlocks(PickLabor, nodes, kWarp, step, int64_t{0}, kLongList);
-      constexpr int64_t kNoLimit = 0x7FFFFFFFFFFFFFFF;
-      return queue_.LaunchBlocks(PickLabor, nodes, kMaxBlock, step, kLongList,
-                                 kNoLimit);
-    }
-    if (rule.rule == DrawRule::kWeighted) {
-      return rule.replace
-                 ? queue_.LaunchEach(PickWeightedRepeatedly, picks, step)
-                 : queue_.LaunchEach(PickWeighted, nodes, step);
-    }
-    if (rule.replace) {
-      return queue_.LaunchEach(PickRepeatedly, picks, step);
-    }
-    return rule.fanout <= static_cast<int32_t>(kWarp)
-               ? queue_.LaunchBlocks(
-                     PickDistinctByWarp,
-                     (nodes + kWarpsOfBlock - 1) / kWarpsOfBlock, kMaxBlock,
-                     step)
-               : queue_.LaunchBlocks(PickDistinctByBlock, nodes, kMaxBlock,
-                                     step);
   }
 
   Queue& queue_;

@@ -25,14 +25,19 @@ struct HopRule {
 struct FrontierView {
   const uint64_t* ids = nullptr;    // by local id
   const uint32_t* trees = nullptr;  // null unless disjoint
-  const int64_t* times = nullptr;   // null unless temporal: of seeds
-  uint64_t time_count = 0;          // the tree t has the time t mod this
+  // Null unless temporal: of the trees, of which tree t has number t modulo
+  // time_count, or, if that is 0, of the nodes.
+  const int64_t* times = nullptr;
+  uint64_t time_count = 0;
   const uint64_t* bounds = nullptr;
 
   __device__ uint64_t size() const { return bounds[1] - bounds[0]; }
   __device__ uint64_t id(uint64_t i) const { return ids[bounds[0] + i]; }
   __device__ uint32_t tree(uint64_t i) const {
     return trees == nullptr ? 0 : trees[bounds[0] + i];
+  }
+  __device__ int64_t time(uint64_t i) const {
+    return times[time_count == 0 ? bounds[0] + i : tree(i) % time_count];
   }
 };
 

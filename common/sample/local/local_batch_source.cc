@@ -48,7 +48,7 @@ absl::StatusOr<std::unique_ptr<LocalBatchSource>> LocalBatchSource::Create(
     }
   }
   if (sampler == nullptr) {
-    sampler = std::make_unique<MappedTopologySampler>(store);
+    sampler = std::make_unique<MappedTopologySampler>();
   }
   return std::unique_ptr<LocalBatchSource>(
       new LocalBatchSource(std::move(store), threads, std::move(sampler)));
@@ -82,7 +82,7 @@ absl::StatusOr<Batch> LocalBatchSource::Make(
   MILLRACE_RETURN_IF_ERROR(DrawNegatives(job, manifest(), request.epoch,
                                          request.batch, directory, seeds));
   MILLRACE_ASSIGN_OR_RETURN(
-      Batch batch, sampler_->Sample(job,
+      Batch batch, sampler_->Sample(*store_, job,
                                     {request.epoch, request.batch,
                                      columns.edge_ids, columns.edge_features},
                                     seeds));

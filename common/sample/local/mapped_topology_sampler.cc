@@ -7,10 +7,11 @@
 namespace millrace {
 
 absl::StatusOr<Batch> MappedTopologySampler::Sample(
-    const ResolvedJob& job, const TopologyRequest& request,
+    const Store& store, const ResolvedJob& job, const TopologyRequest& request,
     const ResolvedSeeds& seeds) {
-  MappedNeighborSource source(*store_);
-  return SampleTopology(job, store_->manifest(), request, seeds, source);
+  hops_.AddHost(job.hops);
+  MappedNeighborSource source(store);
+  return SampleTopology(job, store.manifest(), request, seeds, source);
 }
 
 }  // namespace millrace

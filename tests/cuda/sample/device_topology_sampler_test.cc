@@ -52,15 +52,20 @@ class BothPlaces {
       : store_(TestStore(graph, parts).Open()),
         cpu_(LocalBatchSource::Create(store_, 1).value()) {
     EXPECT_TRUE(cuda::OpenDevice(0).ok());
-    auto sampler = CudaTopologySampler::Create(
-                       store_, 0, cuda::ColumnPlace::kDevice, fallback)
-                       .value();
+    std::vector<cuda::SamplingDevice> devices(1);
+    devices[0].graph =
+        cuda::DeviceGraph::Create(store_, 0, cuda::ColumnPlace::kDevice)
+            .value();
+    devices[0].workers = std::make_unique<cuda::DeviceWorkers>(0);
+    devices_ = std::make_shared<cuda::SamplingDevices>(std::move(devices));
+    auto sampler = std::make_unique<CudaTopologySampler>(devices_, fallback);
     sampler_ = sampler.get();
     device_ = LocalBatchSource::Create(store_, 1, std::move(sampler)).value();
   }
 
   const Manifest& manifest() const { return store_->manifest(); }
-  cuda::PlaceCounts counts() const { return sampler_->counts(); }
+  HopCounts counts() const { return sampler_->counts(); }
+  uint64_t waits() const { return devices_->waits(); }
 
   absl::StatusOr<Batch> OnDevice(const JobSpec& spec,
                                  const BatchRequest& request) const {
@@ -87,6 +92,7 @@ class BothPlaces {
  private:
   const std::shared_ptr<const Store> store_;
   const std::unique_ptr<LocalBatchSource> cpu_;
+  std::shared_ptr<cuda::SamplingDevices> devices_;
   std::unique_ptr<LocalBatchSource> device_;
   const CudaTopologySampler* sampler_ = nullptr;
 };
@@ -112,12 +118,13 @@ TEST(DeviceTopologySamplerTest, MakesTheBatchesOfTheCpu) {
         BatchRequest request = RequestFor(seeds);
         request.columns.edge_features = variant.has_edge_ids();
         places.ExpectSame(spec, request);
-        ++(cuda::ReasonForHost(*job).empty() ? device : host);
+        (cuda::ReasonForHost(*job).empty() ? device : host) +=
+            static_cast<uint64_t>(job->hops);
       }
     }
-    EXPECT_GE(device, 20);
-    EXPECT_EQ(places.counts().device_batches, device);
-    EXPECT_EQ(places.counts().host_batches, host);
+    EXPECT_GE(device, 40);
+    EXPECT_EQ(places.counts().device, device);
+    EXPECT_EQ(places.counts().host, host);
   }
 }
 
@@ -174,7 +181,7 @@ TEST(DeviceTopologySamplerTest, RefusesWhatHasNoKernelsIfAsked) {
     EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
     EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr(words));
   }
-  EXPECT_EQ(places.counts().host_batches, 0);
+  EXPECT_EQ(places.counts().host, 0);
 }
 
 TEST(DeviceTopologySamplerTest, SamplesFromPinnedMemory) {
@@ -209,12 +216,18 @@ TEST(DeviceTopologySamplerTest, RefusesWhatTheCpuRefuses) {
   places.ExpectSameError(spec, RequestFor(Seeds{{1, 2}, {}}));
 }
 
-// Once for the sizes of the arrays, and once for the arrays.
-TEST(DeviceTopologySamplerTest, WaitsTwiceForABatch) {
+TEST(DeviceTopologySamplerTest, WaitsOnceForABatch) {
   const BothPlaces places(RandomGraph(7), 2);
   places.ExpectSame(ExplicitJob({2, 3, 2}, "item"),
                     RequestFor(Seeds{{1, 2}, {}}));
-  EXPECT_EQ(places.counts().waits, 2);
+  EXPECT_EQ(places.waits(), 1);
+}
+
+TEST(DeviceTopologySamplerTest, WaitsOnceMoreForAHopOfAllNeighbors) {
+  const BothPlaces places(RandomGraph(7), 2);
+  places.ExpectSame(ExplicitJob({2, -1, 2}, "item"),
+                    RequestFor(Seeds{{1, 2}, {}}));
+  EXPECT_EQ(places.waits(), 2);
 }
 
 TEST(DeviceTopologySamplerTest, SamplesInManyThreads) {
@@ -229,7 +242,7 @@ TEST(DeviceTopologySamplerTest, SamplesInManyThreads) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(places.counts().device_batches, 9);
+  EXPECT_EQ(places.counts().device, 18);
 }
 
 }  // namespace

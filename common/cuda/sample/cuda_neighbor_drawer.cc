@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/cuda/sample/cuda_neighbor_drawer.h"
+
+#include <string>
+#include <utility>
+
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+#include "common/cuda/sample/hop_job.h"
+#include "common/cuda/sample/no_kernels.h"
+#include "common/sample/draw/draw.h"
+#include "common/sample/draw/draw_domain.h"
+#include "common/sample/draw_rule.h"
+
+namespace millrace::cuda {
+namespace {
+
+// Returns why a draw needs the CPU, as what there are no kernels for; empty if
+// the device can do it.
+std::string ReasonForHost(const DrawContext& context,
+                          const Frontier& frontier) {
+  if (context.walk) return "walks";
+  if (context.rule == DrawRule::kAmong) return "induced subgraphs";
+  if (frontier.excluded != nullptr) return "excluded edges";
+  if (!context.within.empty()) return "a train graph";
+  if (frontier.fanout > kMaxDeviceFanout) {
+    return StrCat("fanouts above ", kMaxDeviceFanout);
+  }
+  return "";
+}
+
+// Whether the lists lack a column that the rule reads. The CPU says so.
+bool LacksColumns(const Store& store, const DrawContext& context,
+                  const Frontier& frontier) {
+  const DrawRuleInfo& rule = InfoOf(context.rule);
+  if (rule.reads_original_ids && !store.manifest().draws_by_neighbor()) {
+    return true;
+  }
+  return rule.reads_weight_sums &&
+         !store.schema().relations[frontier.relation].has_weight;
+}
+
+DrawJob MakeDrawJob(const Lists& lists, const Store& store,
+                    const DrawContext& context, const Frontier& frontier) {
+  DrawJob job;
+  job.lists = lists;
+  job.rule = context.rule;
+  job.replace = context.replace;
+  job.fanout = frontier.fanout;
+  job.domain = {
+      .job_seed = context.job_seed,
+      .epoch = context.epoch,
+      .batch = context.batch,
+      .purpose = InfoOf(job.rule).own_purpose.value_or(Purpose::kNeighbor),
+      .hop = context.hop,
+      .relation = frontier.relation};
+  job.ids = frontier.ids;
+  job.trees = frontier.trees;
+  job.times = frontier.times;
+  job.edge_ids = context.edge_ids;
+  job.feature_rows =
+      context.feature_rows &&
+      store.schema().relations[frontier.relation].feature.present();
+  return job;
+}
+
+}  // namespace
+
+CudaNeighborDrawer::CudaNeighborDrawer(std::shared_ptr<SamplingDevices> devices,
+                                       DeviceFallback fallback)
+    : devices_(std::move(devices)), fallback_(fallback) {}
+
+absl::StatusOr<HopOutcome> CudaNeighborDrawer::DrawOnDevice(
+    const Store& store, int part, const DrawContext& context,
+    const Frontier& frontier, Picks& picks) {
+  const SamplingDevice& device = devices_->Next();
+  const Lists lists =
+      device.graph->ListsOf(part, frontier.relation, context.direction);
+  if (lists.part_count == 0) return HopOutcome::kTrouble;
+  const DrawJob job = MakeDrawJob(lists, store, context, frontier);
+  return device.workers->Run([&](DeviceWorker& worker, PinnedPool& pool) {
+    return worker.Draw(job, pool, picks);
+  });
+}
+
+absl::Status CudaNeighborDrawer::Draw(const Store& store, int part,
+                                      const DrawContext& context,
+                                      const Frontier& frontier, Picks& picks) {
+  if (frontier.ids.empty()) return absl::OkStatus();
+  const std::string reason = ReasonForHost(context, frontier);
+  if (!reason.empty() && fallback_ == DeviceFallback::kForbid) {
+    return NoKernels(reason);
+  }
+  if (reason.empty() && !LacksColumns(store, context, frontier)) {
+    MILLRACE_ASSIGN_OR_RETURN(
+        const HopOutcome outcome,
+        DrawOnDevice(store, part, context, frontier, picks));
+    if (outcome == HopOutcome::kMade) {
+      hops_.AddDevice(1);
+      return absl::OkStatus();
+    }
+    // The CPU draws, or says exactly what is wrong.
+  }
+  hops_.AddHost(1);
+  return DrawNeighbors(store, part, context, frontier, picks);
+}
+
+}  // namespace millrace::cuda
