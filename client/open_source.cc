@@ -49,17 +49,12 @@ absl::StatusOr<std::shared_ptr<BatchSource>> OpenSource(
                                        .partition_wait = options.partition_wait,
                                        .cache_ratio = options.cache_ratio});
   }
-  if (options.cache_ratio != 0) {
-    return InvalidField(
-        {.field = "cache_ratio",
-         .value = StrCat(options.cache_ratio),
-         .limit = "is for servers: the features of a store are read from its "
-                  "mapped files, whose pages the system keeps in memory"});
-  }
+  MemoryOptions memory = options.memory;
+  if (options.cache_ratio != 0) memory.cache_ratio = options.cache_ratio;
   MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<Store> store,
                             Store::Open(options.store));
   MILLRACE_ASSIGN_OR_RETURN(LoadedStore loaded,
-                            LoadStore(std::move(store), options.memory));
+                            LoadStore(std::move(store), memory));
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
   const int threads =
       options.threads > 0 ? options.threads : std::max(1, cores);

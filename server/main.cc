@@ -25,6 +25,8 @@
 #include "common/graph/store.h"
 #include "common/graph/verify.h"
 #include "common/net/host_port.h"
+#include "common/tier/load_store.h"
+#include "common/tier/memory_flags.h"
 #include "server/server.h"
 #include "server/status_pages.h"
 #include "spdlog/spdlog.h"
@@ -38,8 +40,8 @@ struct Arguments {
   std::string advertise;
   std::string port_file;
   std::string metrics;
-  std::string graph_memory = "mmap";
-  std::string feature_memory = "mmap";
+  MemoryFlags memory;
+  double cache_ratio = 0;
   std::string drain_timeout = "30s";
   bool verify = false;
   bool plaintext = false;
@@ -163,15 +165,12 @@ void AddResources(CLI::App& group, Arguments& args) {
                   "the same for one IPv4 address or one IPv6 /64 network; 0 "
                   "means a quarter of --max-connections")
       ->check(WholeNumber(0, 1 << 20));
-  const CLI::Validator tiers = OneOf({"mmap", "ram"});
+  args.memory.AddTo(group);
   group
-      .add_option("--graph-memory", args.graph_memory,
-                  "where to keep the graph")
-      ->check(tiers);
-  group
-      .add_option("--feature-memory", args.feature_memory,
-                  "where to keep features")
-      ->check(tiers);
+      .add_option("--cache-ratio", args.cache_ratio,
+                  "share of each partition's feature rows, hottest first, that "
+                  "GPUs keep, while the others are pinned")
+      ->check(Number(0, 1));
   group
       .add_option("--max-inflight-bytes", args.server.max_inflight_bytes,
                   "memory of all batches being made, such as 2G; 0 means a "
@@ -291,28 +290,15 @@ std::string PartitionList(const Store& store) {
   return StrCat("[", list, "] of ", store.partition_count());
 }
 
-absl::Status Load(Store::Content content, const char* option, Store& store) {
-  absl::Status loaded = store.LoadIntoMemory(content);
-  if (!absl::IsResourceExhausted(loaded)) return loaded;
-  return Reworded(loaded, StrCat(option, " ram: ", loaded.message()));
-}
-
-absl::StatusOr<std::shared_ptr<const Store>> OpenStore(const Arguments& args) {
+absl::StatusOr<LoadedStore> OpenStore(const Arguments& args) {
   MILLRACE_ASSIGN_OR_RETURN(std::vector<int> partitions,
                             ParsePartitions(args.partition));
   MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<Store> store,
                             Store::Open(args.store, std::move(partitions)));
   if (args.verify) MILLRACE_RETURN_IF_ERROR(VerifyFiles(*store));
-  if (args.graph_memory == "ram") {
-    MILLRACE_RETURN_IF_ERROR(
-        Load(Store::Content::kGraph, "--graph-memory", *store));
-  }
-  if (args.feature_memory == "ram") {
-    MILLRACE_RETURN_IF_ERROR(
-        Load(Store::Content::kFeatures, "--feature-memory", *store));
-  }
-  // Shared with calls that may still be running when the server ends.
-  return std::shared_ptr<const Store>(std::move(store));
+  MemoryOptions memory = args.memory.Options();
+  memory.cache_ratio = args.cache_ratio;
+  return LoadStore(std::move(store), memory);
 }
 
 absl::Status Serve(const Arguments& args) {
@@ -326,12 +312,12 @@ absl::Status Serve(const Arguments& args) {
   MILLRACE_RETURN_IF_ERROR(DecideTls(args, options));
   MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<StatusPages> pages,
                             StartPages(args));
-  MILLRACE_ASSIGN_OR_RETURN(std::shared_ptr<const Store> store,
-                            OpenStore(args));
+  MILLRACE_ASSIGN_OR_RETURN(LoadedStore loaded, OpenStore(args));
+  const std::shared_ptr<const Store> store = loaded.store;
   KeepFreedMemory();
   const sigset_t signals = HoldSignals();
   MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<SamplerServer> started,
-                            SamplerServer::Start(store, options));
+                            SamplerServer::Start(std::move(loaded), options));
   // Shared with the status pages.
   const std::shared_ptr<SamplerServer> server = std::move(started);
   if (pages != nullptr) pages->SetServer(server);

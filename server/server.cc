@@ -211,7 +211,7 @@ void SamplerServer::State::Accept(std::unique_ptr<ListeningSocket> socket) {
 }
 
 absl::StatusOr<std::unique_ptr<SamplerServer>> SamplerServer::Start(
-    std::shared_ptr<const Store> store, ServerOptions options) {
+    LoadedStore loaded, ServerOptions options) {
   EnablePlugins();
   auto state = std::make_unique<State>();
   MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<ListeningSocket> socket,
@@ -219,10 +219,11 @@ absl::StatusOr<std::unique_ptr<SamplerServer>> SamplerServer::Start(
   state->port = socket->port();
   state->address = socket->address();
   MILLRACE_ASSIGN_OR_RETURN(state->tls, OpenTls(options));
-  MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<Fleet> fleet,
-                            MakeFleet(*store, options.peers, state->tls));
+  MILLRACE_ASSIGN_OR_RETURN(
+      std::unique_ptr<Fleet> fleet,
+      MakeFleet(*loaded.store, options.peers, state->tls));
   state->core = std::make_unique<ServerCore>(
-      std::move(store), std::move(options), std::move(fleet));
+      std::move(loaded), std::move(options), std::move(fleet));
   state->service = std::make_unique<SamplerService>(*state->core);
   MILLRACE_RETURN_IF_ERROR(state->StartGrpc());
   state->port_check =

@@ -3,11 +3,13 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/graph/store.h"
+#include "common/tier/load_store.h"
 #include "server/core/options.h"
 
 namespace millrace {
@@ -23,7 +25,12 @@ class SamplerServer {
   // INVALID_ARGUMENT: an invalid option (the message starts with its name).
   // UNAVAILABLE: cannot listen. Also the errors of TlsFiles::Open().
   static absl::StatusOr<std::unique_ptr<SamplerServer>> Start(
-      std::shared_ptr<const Store> store, ServerOptions options);
+      LoadedStore loaded, ServerOptions options);
+  // The CPU samples the store.
+  static absl::StatusOr<std::unique_ptr<SamplerServer>> Start(
+      std::shared_ptr<const Store> store, ServerOptions options) {
+    return Start(LoadedStore{.store = std::move(store)}, std::move(options));
+  }
   // Calls Stop().
   ~SamplerServer();
   SamplerServer(const SamplerServer&) = delete;

@@ -14,7 +14,6 @@
 #include "common/cli/program.h"
 #include "common/cli/words.h"
 #include "common/grpc/fleet/address_list.h"
-#include "common/sample/memory_options.h"
 #include "common/table/npy_rows.h"
 #include "spdlog/spdlog.h"
 
@@ -110,24 +109,12 @@ void SourceFlags::AddConnectionTo(CLI::App& app) {
       ->type_name("DURATION");
   fetching
       ->add_option("--cache-ratio", cache_ratio_,
-                   "--servers: share of each partition's feature rows, "
-                   "hottest first, that this process fetches once and keeps; "
-                   "each worker on a host keeps its own copy")
+                   "share of each partition's feature rows, hottest first: "
+                   "--servers: that this process fetches once and keeps, each "
+                   "worker on a host its own copy; --store: that GPUs keep, "
+                   "while the others are pinned")
       ->check(Number(0, 1));
-  fetching
-      ->add_option("--graph-memory", graph_memory_,
-                   "--store: where to keep the graph; in pinned or cuda memory "
-                   "a GPU samples it")
-      ->check(OneOf(MemoryTiers()));
-  fetching
-      ->add_option("--feature-memory", feature_memory_,
-                   "--store: where to keep features")
-      ->check(OneOf({"mmap", "ram", "pinned"}));
-  fetching
-      ->add_option("--device-fallback", device_fallback_,
-                   "--store: whether the CPU makes batches that a GPU has no "
-                   "kernels for")
-      ->check(OneOf(DeviceFallbacks()));
+  memory_.AddTo(*fetching, "--store: ");
 }
 
 absl::StatusOr<std::shared_ptr<BatchSource>> SourceFlags::Open() const {
@@ -137,9 +124,7 @@ absl::StatusOr<std::shared_ptr<BatchSource>> SourceFlags::Open() const {
   options.tls = tls_;
   options.threads = threads_;
   options.cache_ratio = cache_ratio_;
-  options.memory.graph = MemoryTiers().at(graph_memory_);
-  options.memory.features = MemoryTiers().at(feature_memory_);
-  options.memory.fallback = DeviceFallbacks().at(device_fallback_);
+  options.memory = memory_.Options();
   if (!absl::ParseDuration(partition_wait_, &options.partition_wait) ||
       options.partition_wait < absl::ZeroDuration()) {
     return UsageError(StrCat("--partition-wait \"", partition_wait_,

@@ -18,6 +18,7 @@
 #include "common/sample/batch_source.h"
 #include "common/sample/job.h"
 #include "common/sample/job_options.h"
+#include "common/tier/memory_flags.h"
 
 namespace millrace {
 
@@ -34,7 +35,7 @@ void AddTlsFlags(CLI::App& app, TlsOptions& tls);
 CLI::Option* AddServersFlag(CLI::App& group, std::string& servers);
 
 // The flags --store | --servers, --tls-*, --threads, --partition-wait,
-// --cache-ratio, --graph-memory, --feature-memory and --device-fallback.
+// --cache-ratio, and those of MemoryFlags.
 class SourceFlags {
  public:
   // Add --store and --servers, and the options of the connection. Call both;
@@ -52,9 +53,7 @@ class SourceFlags {
   std::string partition_wait_ = "5m";
   int threads_ = 0;
   double cache_ratio_ = 0;
-  std::string graph_memory_ = "mmap";
-  std::string feature_memory_ = "mmap";
-  std::string device_fallback_ = "allow";
+  MemoryFlags memory_;
 };
 
 // The flags of a JOB. Values are checked by the accessors, whose errors name

@@ -90,7 +90,8 @@ constexpr Advice kAdvice[] = {
      "use a smaller --cache-ratio, fewer processes on this host, or "
      "--feature-dtype float16"},
     {"device_fallback", kLacking, Problem::kInvalid,
-     "leave --device-fallback out, so that the CPU makes such batches"},
+     "leave --device-fallback out, here or at the servers, so that the CPU "
+     "makes such batches"},
     {"device_fallback", kInvalid, Problem::kInvalid,
      "use --graph-memory cuda, or leave --device-fallback out"},
     {"max_inflight_bytes", kLacking, Problem::kTooMuch,

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the topology of a batch is made: on the CPU or on a device.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/graph/store.h"
 #include "common/sample/batch.h"
-#include "common/sample/hop_counts.h"
 #include "common/sample/job.h"
 #include "common/sample/resolved_seeds.h"
 
@@ -21,26 +20,28 @@ struct TopologyRequest {
   uint32_t batch = 0;
   bool edge_ids = false;      // fill EdgeBlock::edge_id
   bool feature_rows = false;  // fill EdgeBlock::feature_row
-  // Called with the size of memory that the batch takes, before a device fills
-  // it; the batch fails as this does. May be null.
-  std::function<absl::Status(uint64_t)> reserve = {};
 };
 
-// Makes the topology of batches of one graph, all of whose partitions are in
-// this process. Threads: any.
+// Makes the topology of batches on devices, from a graph all of whose
+// partitions are in this process. Threads: any.
 class TopologySampler {
  public:
+  // Called with the size of the memory that a batch takes, before it is
+  // allocated; the batch fails as this does.
+  using Reserve = std::function<absl::Status(uint64_t bytes)>;
+
   virtual ~TopologySampler() = default;
 
   // Returns what SampleTopology() (draw/sampler.h) returns for `store`, bit for
-  // bit: the store that the sampler was made for, perhaps with more splits.
-  virtual absl::StatusOr<Batch> Sample(const Store& store,
-                                       const ResolvedJob& job,
-                                       const TopologyRequest& request,
-                                       const ResolvedSeeds& seeds) = 0;
-
-  // All hops of a batch count for where the batch was made.
-  virtual HopCounts counts() const = 0;
+  // bit, or nullopt if the caller must call that. `store` is the one that the
+  // sampler was made for, perhaps with more splits; `reserve` may be null.
+  // FAILED_PRECONDITION: the CPU would have to make the batch, but must not.
+  // RESOURCE_EXHAUSTED: the batch does not fit into the memory of a device, or
+  // into pinned memory. INTERNAL: a device has failed.
+  virtual absl::StatusOr<std::optional<Batch>> Sample(
+      const Store& store, const ResolvedJob& job,
+      const TopologyRequest& request, const ResolvedSeeds& seeds,
+      const Reserve& reserve) = 0;
 };
 
 }  // namespace millrace

@@ -6,10 +6,12 @@
 #include <utility>
 
 #include "common/base/host_memory.h"
+#include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"
 #include "common/graph/damaged_file.h"
 #include "common/grpc/time.h"
+#include "common/sample/draw/draw.h"
 #include "common/wire/error_info.h"
 #include "common/wire/frame.h"
 #include "server/load/request_limits.h"
@@ -40,10 +42,12 @@ ServerOptions Complete(ServerOptions options) {
 // Every live call has at most one task in a pool. While some calls are being
 // ended there may be twice as many as the limit, so the pools hold that many
 // tasks and an admitted call never finds one full.
-ServerCore::ServerCore(std::shared_ptr<const Store> store_in,
-                       ServerOptions options_in,
+ServerCore::ServerCore(LoadedStore loaded, ServerOptions options_in,
                        std::unique_ptr<Fleet> fleet_in)
-    : store(std::move(store_in)),
+    : store(std::move(loaded.store)),
+      sampler(std::move(loaded.sampler)),
+      drawer(std::move(loaded.drawer)),
+      gpus(std::move(loaded.gpus)),
       damage(store->path(), store->mapped_partitions()),
       options(Complete(std::move(options_in))),
       started(SteadyNow()),
@@ -91,6 +95,28 @@ absl::Status ServerCore::CheckTarget(uint32_t partition,
                          {.partition = asked, .moved = true});
   }
   return damage.Check(asked);
+}
+
+bool ServerCore::ReadsAll() const {
+  for (int part = 0; part < store->partition_count(); ++part) {
+    if (!Reads(part)) return false;
+  }
+  return true;
+}
+
+absl::Status ServerCore::Draw(int partition, const DrawContext& context,
+                              const Frontier& frontier, Picks& picks) {
+  if (drawer != nullptr) {
+    MILLRACE_ASSIGN_OR_RETURN(
+        const bool drawn,
+        drawer->Draw(*store, partition, context, frontier, picks));
+    if (drawn) {
+      hops.AddDevice(1);
+      return absl::OkStatus();
+    }
+  }
+  hops.AddHost(1);
+  return DrawNeighbors(*store, partition, context, frontier, picks);
 }
 
 absl::Status ServerCore::NoteDamage(absl::Status status) {

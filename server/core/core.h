@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "common/base/steady_time.h"
@@ -15,6 +16,11 @@
 #include "common/grpc/call/call_timer.h"
 #include "common/grpc/call/hedging.h"
 #include "common/grpc/fleet/fleet.h"
+#include "common/sample/hop_counts.h"
+#include "common/sample/neighbor_drawer.h"
+#include "common/sample/neighbor_source.h"
+#include "common/sample/topology_sampler.h"
+#include "common/tier/load_store.h"
 #include "server/core/damage.h"
 #include "server/core/metrics.h"
 #include "server/core/options.h"
@@ -29,7 +35,7 @@ namespace millrace {
 // thread.
 struct ServerCore {
   // `fleet` may be null. Zeros in `options` are replaced by the defaults.
-  ServerCore(std::shared_ptr<const Store> store, ServerOptions options,
+  ServerCore(LoadedStore loaded, ServerOptions options,
              std::unique_ptr<Fleet> fleet);
 
   // OK if this server can answer for `partition` of the store with this
@@ -45,6 +51,14 @@ struct ServerCore {
            !damage.IsDamaged(partition);
   }
 
+  // Whether all partitions are read here.
+  bool ReadsAll() const;
+
+  // Draws from the lists of a partition that is mapped here, on a device where
+  // that is possible. Fails as DrawNeighbors() and NeighborDrawer::Draw() do.
+  absl::Status Draw(int partition, const DrawContext& context,
+                    const Frontier& frontier, Picks& picks);
+
   // Returns the error that a call should end with. An error about a damaged
   // file of this store makes the server stop serving the file's partition, and
   // becomes one that sends the client to another server and does not reveal the
@@ -56,6 +70,11 @@ struct ServerCore {
   SteadyTime DeadlineOf(const ::grpc::CallbackServerContext& context) const;
 
   ServedStore store;
+  // Null if the CPU samples.
+  const std::unique_ptr<TopologySampler> sampler;
+  const std::unique_ptr<NeighborDrawer> drawer;
+  const std::vector<int> gpus;
+  HopCounter hops;
   Damage damage;
   const ServerOptions options;
   const SteadyTime started;

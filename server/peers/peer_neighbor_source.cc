@@ -10,7 +10,6 @@
 #include "common/base/strings.h"
 #include "common/graph/owner_groups.h"
 #include "common/sample/batch.h"
-#include "common/sample/draw/draw.h"
 #include "common/sample/list_lengths.h"
 #include "server/peers/peer_expand.h"
 
@@ -123,7 +122,7 @@ absl::Status DrawHere(const HopContext& hop, int part, const Frontier& frontier,
     count = NodesAtOnce(lengths, frontier.ids.subspan(at), kChunk);
     Frontier some = frontier.Part(at, count);
     some.poller = &poller;
-    MILLRACE_RETURN_IF_ERROR(DrawNeighbors(store, part, hop.draw, some, picks));
+    MILLRACE_RETURN_IF_ERROR(hop.scope.core.Draw(part, hop.draw, some, picks));
   }
   return absl::OkStatus();
 }

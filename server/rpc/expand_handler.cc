@@ -7,7 +7,6 @@
 #include "common/base/status_macros.h"
 #include "common/sample/batch.h"
 #include "common/sample/cancel_poller.h"
-#include "common/sample/draw/draw.h"
 #include "common/sample/draw_rule.h"
 #include "common/sample/list_lengths.h"
 #include "common/wire/ids.h"
@@ -28,8 +27,7 @@ constexpr size_t kChunk = 4096;
 // call. All references must outlive it.
 class Expansion {
  public:
-  Expansion(const ServerCore& core,
-            const ::grpc::CallbackServerContext& context,
+  Expansion(ServerCore& core, const ::grpc::CallbackServerContext& context,
             const v1::ExpandRequest& request, Admission::Reservation& memory)
       : core_(core),
         context_(context),
@@ -72,7 +70,7 @@ class Expansion {
   void Append(const Picks& picks, DType neighbor_dtype,
               v1::ExpandReply::Picks& out);
 
-  const ServerCore& core_;
+  ServerCore& core_;
   const ::grpc::CallbackServerContext& context_;
   const v1::ExpandRequest& request_;
   Admission::Reservation& memory_;
@@ -141,8 +139,7 @@ absl::StatusOr<size_t> Expansion::Draw(const OwnedNodes& nodes,
     picks.Clear();
     Frontier frontier = nodes.Part(done, chunk.count);
     frontier.poller = &poller;
-    MILLRACE_RETURN_IF_ERROR(
-        DrawNeighbors(*core_.store, part, draw_, frontier, picks));
+    MILLRACE_RETURN_IF_ERROR(core_.Draw(part, draw_, frontier, picks));
     Append(picks, nodes.neighbor_dtype, out);
     done += chunk.count;
   }

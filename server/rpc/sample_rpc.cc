@@ -58,6 +58,11 @@ uint64_t StreamingBytes(const Batch& batch) {
   return bytes;
 }
 
+TopologyRequest TopologyOf(const SampleRequest& request) {
+  return {request.epoch, request.batch, request.columns.edge_ids,
+          request.columns.edge_features};
+}
+
 // Samples the batch when the first frame is wanted, and then frames it.
 class SampleFrames final : public FrameMaker {
  public:
@@ -84,6 +89,10 @@ class SampleFrames final : public FrameMaker {
   absl::StatusOr<SampleRequest> ReadRequest();
   absl::StatusOr<std::shared_ptr<const Batch>> SampleHops(
       const SampleRequest& request, uint64_t held);
+  absl::StatusOr<std::optional<Batch>> SampleOnDevice(
+      const SampleRequest& request, uint64_t held);
+  absl::StatusOr<Batch> SampleByOwner(const SampleRequest& request,
+                                      uint64_t held);
   absl::Status WithOwnersDamage(const absl::Status& status);
 
   IncomingCall& call_;
@@ -123,20 +132,49 @@ absl::StatusOr<SampleRequest> SampleFrames::ReadRequest() {
 
 absl::StatusOr<std::shared_ptr<const Batch>> SampleFrames::SampleHops(
     const SampleRequest& request, uint64_t held) {
+  MILLRACE_ASSIGN_OR_RETURN(std::optional<Batch> batch,
+                            SampleOnDevice(request, held));
+  if (!batch.has_value()) {
+    MILLRACE_ASSIGN_OR_RETURN(batch, SampleByOwner(request, held));
+  }
+  MILLRACE_RETURN_IF_ERROR(call_.memory().Settle(StreamingBytes(*batch)));
+  // Shared by the frames in flight, which borrow its arrays.
+  return std::make_shared<const Batch>(*std::move(batch));
+}
+
+// Makes the whole batch on a device; returns nullopt if that is not possible.
+absl::StatusOr<std::optional<Batch>> SampleFrames::SampleOnDevice(
+    const SampleRequest& request, uint64_t held) {
+  ServerCore& core = call_.core();
+  if (core.sampler == nullptr || !core.ReadsAll()) return std::nullopt;
+  MILLRACE_RETURN_IF_ERROR(scope_.CheckNotCancelled());
+  const SteadyTime begin = SteadyNow();
+  MILLRACE_ASSIGN_OR_RETURN(
+      std::optional<Batch> batch,
+      core.sampler->Sample(*core.store, request.job, TopologyOf(request),
+                           request.seeds, [this, held](uint64_t bytes) {
+                             return call_.memory().GrowTo(held + bytes);
+                           }));
+  if (batch.has_value()) {
+    core.hops.AddDevice(request.job.hops);
+    core.metrics.ObserveSample(SteadyNow() - begin, absl::ZeroDuration());
+  }
+  return batch;
+}
+
+// Draws each hop from the lists of all owners, here and elsewhere.
+absl::StatusOr<Batch> SampleFrames::SampleByOwner(const SampleRequest& request,
+                                                  uint64_t held) {
   ServerCore& core = call_.core();
   HopBudget budget(*core.store, call_.memory(), held);
   PeerNeighborSource neighbors(scope_, budget);
   const SteadyTime begin = SteadyNow();
   MILLRACE_ASSIGN_OR_RETURN(
       Batch batch,
-      SampleTopology(request.job, core.store->manifest(),
-                     {request.epoch, request.batch, request.columns.edge_ids,
-                      request.columns.edge_features},
+      SampleTopology(request.job, core.store->manifest(), TopologyOf(request),
                      request.seeds, neighbors));
   core.metrics.ObserveSample(SteadyNow() - begin, neighbors.peer_wait());
-  MILLRACE_RETURN_IF_ERROR(call_.memory().Settle(StreamingBytes(batch)));
-  // Shared by the frames in flight, which borrow its arrays.
-  return std::make_shared<const Batch>(std::move(batch));
+  return batch;
 }
 
 // If a partition other than the home is damaged here, the client should retry

@@ -8,7 +8,6 @@
 #include "common/base/strings.h"
 #include "common/cuda/sample/hop_job.h"
 #include "common/cuda/sample/no_kernels.h"
-#include "common/sample/draw/draw.h"
 #include "common/sample/draw/draw_domain.h"
 #include "common/sample/draw_rule.h"
 
@@ -70,39 +69,27 @@ CudaNeighborDrawer::CudaNeighborDrawer(std::shared_ptr<SamplingDevices> devices,
                                        DeviceFallback fallback)
     : devices_(std::move(devices)), fallback_(fallback) {}
 
-absl::StatusOr<HopOutcome> CudaNeighborDrawer::DrawOnDevice(
-    const Store& store, int part, const DrawContext& context,
-    const Frontier& frontier, Picks& picks) {
-  const SamplingDevice& device = devices_->Next();
-  const Lists lists =
-      device.graph->ListsOf(part, frontier.relation, context.direction);
-  if (lists.part_count == 0) return HopOutcome::kTrouble;
-  const DrawJob job = MakeDrawJob(lists, store, context, frontier);
-  return device.workers->Run([&](DeviceWorker& worker, PinnedPool& pool) {
-    return worker.Draw(job, pool, picks);
-  });
-}
-
-absl::Status CudaNeighborDrawer::Draw(const Store& store, int part,
-                                      const DrawContext& context,
-                                      const Frontier& frontier, Picks& picks) {
-  if (frontier.ids.empty()) return absl::OkStatus();
+absl::StatusOr<bool> CudaNeighborDrawer::Draw(const Store& store, int part,
+                                              const DrawContext& context,
+                                              const Frontier& frontier,
+                                              Picks& picks) {
   const std::string reason = ReasonForHost(context, frontier);
   if (!reason.empty() && fallback_ == DeviceFallback::kForbid) {
     return NoKernels(reason);
   }
-  if (reason.empty() && !LacksColumns(store, context, frontier)) {
-    MILLRACE_ASSIGN_OR_RETURN(
-        const HopOutcome outcome,
-        DrawOnDevice(store, part, context, frontier, picks));
-    if (outcome == HopOutcome::kMade) {
-      hops_.AddDevice(1);
-      return absl::OkStatus();
-    }
-    // The CPU draws, or says exactly what is wrong.
-  }
-  hops_.AddHost(1);
-  return DrawNeighbors(store, part, context, frontier, picks);
+  if (frontier.ids.empty()) return true;
+  if (!reason.empty() || LacksColumns(store, context, frontier)) return false;
+  const SamplingDevice& device = devices_->Next();
+  const Lists lists =
+      device.graph->ListsOf(part, frontier.relation, context.direction);
+  if (lists.part_count == 0) return false;
+  const DrawJob job = MakeDrawJob(lists, store, context, frontier);
+  MILLRACE_ASSIGN_OR_RETURN(
+      const HopOutcome outcome,
+      device.workers->Run([&](DeviceWorker& worker, PinnedPool& pool) {
+        return worker.Draw(job, pool, picks);
+      }));
+  return outcome == HopOutcome::kMade;
 }
 
 }  // namespace millrace::cuda

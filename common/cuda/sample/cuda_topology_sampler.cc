@@ -60,43 +60,33 @@ CudaTopologySampler::CudaTopologySampler(
     std::shared_ptr<SamplingDevices> devices, DeviceFallback fallback)
     : devices_(std::move(devices)), fallback_(fallback) {}
 
-absl::StatusOr<HopOutcome> CudaTopologySampler::SampleOnDevice(
+absl::StatusOr<std::optional<Batch>> CudaTopologySampler::Sample(
     const Store& store, const ResolvedJob& job, const TopologyRequest& request,
-    const ResolvedSeeds& seeds, Batch& batch) {
+    const ResolvedSeeds& seeds, const Reserve& reserve) {
+  MILLRACE_RETURN_IF_ERROR(CheckTopologyInput(job, request, seeds));
+  const std::string reason = ReasonForHost(job);
+  if (!reason.empty() && fallback_ == DeviceFallback::kForbid) {
+    return NoKernels(reason);
+  }
+  if (!reason.empty() || LacksColumns(job, store.manifest())) {
+    return std::nullopt;
+  }
   const SamplingDevice& device = devices_->Next();
   const std::vector<SeedList> lists = SeedLists(job, store.schema(), seeds);
   const HopJob hops = MakeHopJob(
       job, store.manifest(), device.graph->lists(job.spec.direction), request);
   std::span<const int64_t> times;
   if (job.spec.temporal != TemporalStrategy::kNone) times = seeds.times;
-  const TopologyWork work{hops, lists, times, store.schema(), request.reserve};
-  return device.workers->Run([&](DeviceWorker& worker, PinnedPool& pool) {
-    batch = BatchOfSeeds(job, seeds, request.epoch, request.batch);
-    return worker.MakeTopology(work, pool, batch);
-  });
-}
-
-absl::StatusOr<Batch> CudaTopologySampler::Sample(
-    const Store& store, const ResolvedJob& job, const TopologyRequest& request,
-    const ResolvedSeeds& seeds) {
-  MILLRACE_RETURN_IF_ERROR(CheckTopologyInput(job, request, seeds));
-  const std::string reason = ReasonForHost(job);
-  if (!reason.empty() && fallback_ == DeviceFallback::kForbid) {
-    return NoKernels(reason);
-  }
-  if (reason.empty() && !LacksColumns(job, store.manifest())) {
-    Batch batch;
-    MILLRACE_ASSIGN_OR_RETURN(
-        const HopOutcome outcome,
-        SampleOnDevice(store, job, request, seeds, batch));
-    if (outcome == HopOutcome::kMade) {
-      hops_.AddDevice(job.hops);
-      return batch;
-    }
-    // The CPU makes the batch, or says exactly what is wrong.
-  }
-  hops_.AddHost(job.hops);
-  return host_sampler_.Sample(store, job, request, seeds);
+  const TopologyWork work{hops, lists, times, store.schema(), reserve};
+  std::optional<Batch> batch;
+  MILLRACE_ASSIGN_OR_RETURN(
+      const HopOutcome outcome,
+      device.workers->Run([&](DeviceWorker& worker, PinnedPool& pool) {
+        batch = BatchOfSeeds(job, seeds, request.epoch, request.batch);
+        return worker.MakeTopology(work, pool, *batch);
+      }));
+  if (outcome != HopOutcome::kMade) batch.reset();
+  return batch;
 }
 
 }  // namespace millrace::cuda

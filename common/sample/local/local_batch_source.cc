@@ -2,15 +2,17 @@
 #include "common/sample/local/local_batch_source.h"
 
 #include <new>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/sample/draw/sampler.h"
 #include "common/sample/gather.h"
 #include "common/sample/local/mapped_edge_directory.h"
-#include "common/sample/local/mapped_topology_sampler.h"
+#include "common/sample/local/mapped_neighbor_source.h"
 #include "common/sample/resolve_job.h"
 #include "common/sample/seeds/negatives.h"
 #include "common/sample/seeds/resolve_seeds.h"
@@ -47,9 +49,6 @@ absl::StatusOr<std::unique_ptr<LocalBatchSource>> LocalBatchSource::Create(
                  " is not mapped in this process"));
     }
   }
-  if (sampler == nullptr) {
-    sampler = std::make_unique<MappedTopologySampler>();
-  }
   return std::unique_ptr<LocalBatchSource>(
       new LocalBatchSource(std::move(store), threads, std::move(sampler)));
 }
@@ -73,6 +72,26 @@ absl::StatusOr<ResolvedSeeds> LocalBatchSource::FindSeeds(
   return seeds;
 }
 
+absl::StatusOr<Batch> LocalBatchSource::SampleHops(
+    const ResolvedJob& job, const BatchRequest& request,
+    const ResolvedSeeds& seeds) const {
+  const TopologyRequest topology = {request.epoch, request.batch,
+                                    request.columns.edge_ids,
+                                    request.columns.edge_features};
+  if (sampler_ != nullptr) {
+    MILLRACE_ASSIGN_OR_RETURN(
+        std::optional<Batch> batch,
+        sampler_->Sample(*store_, job, topology, seeds, /*reserve=*/nullptr));
+    if (batch.has_value()) {
+      hops_.AddDevice(job.hops);
+      return *std::move(batch);
+    }
+  }
+  hops_.AddHost(job.hops);
+  MappedNeighborSource neighbors(*store_);
+  return SampleTopology(job, manifest(), topology, seeds, neighbors);
+}
+
 absl::StatusOr<Batch> LocalBatchSource::Make(
     const ResolvedJob& job, const BatchRequest& request) const {
   const Columns& columns = request.columns;
@@ -81,11 +100,7 @@ absl::StatusOr<Batch> LocalBatchSource::Make(
   MappedEdgeDirectory directory(*store_);
   MILLRACE_RETURN_IF_ERROR(DrawNegatives(job, manifest(), request.epoch,
                                          request.batch, directory, seeds));
-  MILLRACE_ASSIGN_OR_RETURN(
-      Batch batch, sampler_->Sample(*store_, job,
-                                    {request.epoch, request.batch,
-                                     columns.edge_ids, columns.edge_features},
-                                    seeds));
+  MILLRACE_ASSIGN_OR_RETURN(Batch batch, SampleHops(job, request, seeds));
   MILLRACE_RETURN_IF_ERROR(GatherColumns(*store_, job, columns, batch));
   return batch;
 }

@@ -8,6 +8,7 @@
 #include "common/base/thread_pool.h"
 #include "common/graph/store.h"
 #include "common/sample/batch_source.h"
+#include "common/sample/hop_counts.h"
 #include "common/sample/seeds/split_seed_reader.h"
 #include "common/sample/topology_sampler.h"
 
@@ -18,8 +19,8 @@ namespace millrace {
 class LocalBatchSource final : public BatchSource {
  public:
   // `store` must have all partitions mapped. `threads` >= 1 workers make
-  // batches; one batch is made by one thread. `sampler` samples `store`; if
-  // null, the CPU does.
+  // batches; one batch is made by one thread. `sampler` samples `store` on
+  // devices; if null, the CPU does.
   // FAILED_PRECONDITION: a partition is not mapped.
   static absl::StatusOr<std::unique_ptr<LocalBatchSource>> Create(
       std::shared_ptr<const Store> store, int threads,
@@ -34,6 +35,8 @@ class LocalBatchSource final : public BatchSource {
   absl::StatusOr<std::vector<uint64_t>> Resolve(
       TypeIndex type, std::span<const int64_t> original_ids) override;
 
+  HopCounts hops() const { return hops_.counts(); }
+
   // Makes one batch in the calling thread.
   absl::StatusOr<Batch> Make(const ResolvedJob& job,
                              const BatchRequest& request) const;
@@ -43,12 +46,16 @@ class LocalBatchSource final : public BatchSource {
                    std::unique_ptr<TopologySampler> sampler);
   absl::StatusOr<ResolvedSeeds> FindSeeds(const ResolvedJob& job,
                                           const BatchRequest& request) const;
+  absl::StatusOr<Batch> SampleHops(const ResolvedJob& job,
+                                   const BatchRequest& request,
+                                   const ResolvedSeeds& seeds) const;
   absl::StatusOr<Batch> MakeWithinMemory(const ResolvedJob& job,
                                          const BatchRequest& request) const;
 
   const std::shared_ptr<const Store> store_;  // shared with its opener
   const SplitSeedReader split_seeds_;
-  const std::unique_ptr<TopologySampler> sampler_;
+  const std::unique_ptr<TopologySampler> sampler_;  // may be null
+  mutable HopCounter hops_;
   std::atomic<bool> closing_ = false;
   ThreadPool pool_;
 };

@@ -58,13 +58,14 @@ class BothPlaces {
             .value();
     devices[0].workers = std::make_unique<cuda::DeviceWorkers>(0);
     devices_ = std::make_shared<cuda::SamplingDevices>(std::move(devices));
-    auto sampler = std::make_unique<CudaTopologySampler>(devices_, fallback);
-    sampler_ = sampler.get();
-    device_ = LocalBatchSource::Create(store_, 1, std::move(sampler)).value();
+    device_ = LocalBatchSource::Create(
+                  store_, 1,
+                  std::make_unique<CudaTopologySampler>(devices_, fallback))
+                  .value();
   }
 
   const Manifest& manifest() const { return store_->manifest(); }
-  HopCounts counts() const { return sampler_->counts(); }
+  HopCounts counts() const { return device_->hops(); }
   uint64_t waits() const { return devices_->waits(); }
 
   absl::StatusOr<Batch> OnDevice(const JobSpec& spec,
@@ -94,7 +95,6 @@ class BothPlaces {
   const std::unique_ptr<LocalBatchSource> cpu_;
   std::shared_ptr<cuda::SamplingDevices> devices_;
   std::unique_ptr<LocalBatchSource> device_;
-  const CudaTopologySampler* sampler_ = nullptr;
 };
 
 BatchRequest RequestFor(ExplicitSeeds seeds, uint32_t batch = 0) {

@@ -105,7 +105,7 @@ ServerCore& RichServer() {
     options.threads = 1;
     options.max_inflight_bytes = 64 << 20;
     options.max_leaf_bytes = 64 << 20;
-    return new ServerCore(RichStore(), options, nullptr);
+    return new ServerCore({.store = RichStore()}, options, nullptr);
   }();
   return *core;
 }

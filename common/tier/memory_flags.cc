@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/tier/memory_flags.h"
+
+#include "common/base/strings.h"
+#include "common/cli/numbers.h"
+#include "common/cli/words.h"
+
+namespace millrace {
+
+void MemoryFlags::AddTo(CLI::App& group, const std::string& prefix) {
+  group
+      .add_option("--graph-memory", graph_memory_,
+                  StrCat(prefix,
+                         "where to keep the graph; in pinned or cuda memory a "
+                         "GPU samples it"))
+      ->check(OneOf(MemoryTiers()));
+  group
+      .add_option("--feature-memory", feature_memory_,
+                  StrCat(prefix, "where to keep features"))
+      ->check(OneOf(MemoryTiers()));
+  group
+      .add_option("--gpus", gpus_,
+                  StrCat(prefix,
+                         "GPUs to use for --graph-memory, --feature-memory and "
+                         "--cache-ratio, by their numbers"))
+      ->type_name("N,...")
+      ->delimiter(',')
+      ->check(WholeNumber(0, 1023));
+  group
+      .add_option("--device-fallback", device_fallback_,
+                  StrCat(prefix,
+                         "whether the CPU samples what a GPU has no kernels "
+                         "for"))
+      ->check(OneOf(DeviceFallbacks()));
+}
+
+MemoryOptions MemoryFlags::Options() const {
+  MemoryOptions options;
+  options.graph = MemoryTiers().at(graph_memory_);
+  options.features = MemoryTiers().at(feature_memory_);
+  options.gpus = gpus_;
+  options.fallback = DeviceFallbacks().at(device_fallback_);
+  return options;
+}
+
+}  // namespace millrace

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "common/sample/memory_options.h"
+
+namespace millrace {
+
+// The flags --graph-memory, --feature-memory, --gpus and --device-fallback.
+class MemoryFlags {
+ public:
+  // Help texts start with `prefix`, such as "--store: ".
+  void AddTo(CLI::App& group, const std::string& prefix = "");
+  MemoryOptions Options() const;
+
+ private:
+  std::string graph_memory_ = "mmap";
+  std::string feature_memory_ = "mmap";
+  std::string device_fallback_ = "allow";
+  std::vector<int> gpus_ = {0};
+};
+
+}  // namespace millrace
