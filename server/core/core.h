@@ -15,6 +15,7 @@
 #include "common/grpc/call/call_timer.h"
 #include "common/grpc/call/hedging.h"
 #include "common/grpc/fleet/fleet.h"
+#include "common/sample/feature_rows.h"
 #include "server/core/damage.h"
 #include "server/core/metrics.h"
 #include "server/core/options.h"
@@ -56,6 +57,9 @@ struct ServerCore {
   SteadyTime DeadlineOf(const ::grpc::CallbackServerContext& context) const;
 
   ServedStore store;
+  // Reads feature rows; null if the CPU reads them in the store. Set before the
+  // first call, and must outlive all of them.
+  FeatureRows* features = nullptr;
   Damage damage;
   const ServerOptions options;
   const SteadyTime started;
