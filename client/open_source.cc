@@ -59,7 +59,8 @@ absl::StatusOr<std::shared_ptr<BatchSource>> OpenSource(
   const int threads =
       options.threads > 0 ? options.threads : std::max(1, cores);
   return LocalBatchSource::Create(std::move(loaded.store), threads,
-                                  std::move(loaded.sampler));
+                                  std::move(loaded.sampler),
+                                  std::move(loaded.features));
 }
 
 }  // namespace millrace

@@ -2,7 +2,6 @@
 #include "client/remote/feature_cache.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <numeric>
 #include <span>
@@ -217,9 +216,7 @@ std::vector<uint64_t> FeatureCache::CountsOf(TypeIndex type) const {
   const PartitionBook& book = manifest_.books[type];
   std::vector<uint64_t> counts;
   for (int part = 0; part < book.partition_count(); ++part) {
-    const uint64_t owned = book.end(part) - book.begin(part);
-    const double share = std::round(ratio_ * static_cast<double>(owned));
-    counts.push_back(std::min(owned, static_cast<uint64_t>(share)));
+    counts.push_back(HottestRows(ratio_, book.end(part) - book.begin(part)));
   }
   return counts;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <span>
 #include <utility>
@@ -51,5 +52,12 @@ class PartitionBook {
  private:
   std::vector<uint64_t> offsets_ = {0, 0};
 };
+
+// How many of a partition's rows, of which the first are the hottest, are the
+// share `ratio` (0 to 1) of them.
+inline uint64_t HottestRows(double ratio, uint64_t rows) {
+  const double share = std::round(ratio * static_cast<double>(rows));
+  return std::min(rows, static_cast<uint64_t>(share));
+}
 
 }  // namespace millrace

@@ -5,9 +5,7 @@
 #include <cstring>
 #include <optional>
 #include <string>
-#include <utility>
 
-#include "common/base/host_memory.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/base/with_ids.h"
@@ -16,8 +14,6 @@
 
 namespace millrace {
 namespace {
-
-constexpr char kSmallerBatch[] = "use a smaller batch size or fanouts";
 
 // The stored matrix of a column in one partition.
 const Array& StoredColumn(const Partition& partition, TypeIndex type,
@@ -136,31 +132,6 @@ absl::Status GatherDegrees(const Store& store, TypeIndex type,
       });
 }
 
-// Widens 32-bit ids; `ids` must stay alive while the span is used.
-std::span<const uint64_t> WideIds(const Array& ids,
-                                  std::vector<uint64_t>& buffer) {
-  if (ids.dtype() == DType::kUint64) return ids.As<uint64_t>();
-  const std::span<const uint32_t> narrow = ids.As<uint32_t>();
-  buffer.assign(narrow.begin(), narrow.end());
-  return buffer;
-}
-
-// Returns the rows of `column` for `ids`; absent if the graph does not have it.
-absl::StatusOr<Array> GatherArray(const Store& store, TypeIndex type,
-                                  NodeColumn column,
-                                  std::span<const uint64_t> ids) {
-  const ColumnSpec spec = ColumnOf(store.schema(), type, column);
-  if (!spec.present()) return Array();
-  MILLRACE_RETURN_IF_ERROR(
-      CheckMemory(StrCat("a batch with columns of ", ids.size(), " nodes"),
-                  ids.size() * spec.row_bytes(), kSmallerBatch));
-  Array rows = Array::Allocate(spec.dtype,
-                               spec.ShapeOf(static_cast<int64_t>(ids.size())));
-  MILLRACE_RETURN_IF_ERROR(
-      GatherRows(store, type, column, ids, rows.mutable_data()));
-  return rows;
-}
-
 }  // namespace
 
 ColumnSpec ColumnOf(const Schema& schema, TypeIndex type, NodeColumn column) {
@@ -273,71 +244,19 @@ absl::Status GatherEdgeRows(const Store& store, RelationIndex relation,
   return absl::OkStatus();
 }
 
-namespace {
-
-// Gathers the features of a relation's edges from all their owners.
-absl::Status GatherEdgeFeatures(const Store& store, RelationIndex index,
-                                const Batch& batch, EdgeBlock& block) {
-  const Relation& relation = store.schema().relations[index];
-  if (!relation.feature.present()) return absl::OkStatus();
-  MILLRACE_RETURN_IF_ERROR(CheckMemory(
-      StrCat("a batch with features of ", block.edge_count(), " edges"),
-      static_cast<uint64_t>(block.edge_count()) * relation.feature.row_bytes(),
-      kSmallerBatch));
-  block.feature = Array::Allocate(relation.feature.dtype,
-                                  relation.feature.ShapeOf(block.edge_count()));
-  const std::vector<uint32_t> owners =
-      FeatureOwners(batch, relation, block, store.book(relation.dst));
-  const std::span<const uint64_t> rows = block.feature_row.As<uint64_t>();
-  std::byte* out = block.feature.mutable_data();
-  const size_t row_bytes = block.feature.row_bytes();
-  // Runs of edges with one owner are gathered together.
+absl::Status GatherEdgeRows(const Store& store, RelationIndex relation,
+                            std::span<const uint32_t> parts,
+                            std::span<const uint64_t> rows, std::byte* out) {
+  const size_t row_bytes =
+      store.schema().relations[relation].feature.row_bytes();
+  // Runs of rows of one partition are gathered together.
   for (size_t begin = 0; begin < rows.size();) {
     size_t end = begin + 1;
-    while (end < rows.size() && owners[end] == owners[begin]) ++end;
+    while (end < rows.size() && parts[end] == parts[begin]) ++end;
     MILLRACE_RETURN_IF_ERROR(GatherEdgeRows(
-        store, index, static_cast<int>(owners[begin]),
+        store, relation, static_cast<int>(parts[begin]),
         rows.subspan(begin, end - begin), out + begin * row_bytes));
     begin = end;
-  }
-  return absl::OkStatus();
-}
-
-// The columns of the nodes of one type, from all their owners.
-absl::Status GatherNodeColumns(const Store& store, const StreamContent& content,
-                               TypeIndex type, Batch& batch) {
-  const NodeBlock& block = batch.nodes[type];
-  std::vector<uint64_t> buffer;
-  const std::span<const uint64_t> ids = WideIds(block.id, buffer);
-  for (const BatchArray& array : BatchArrays()) {
-    if (array.column == nullptr || !array.row(content, type).present()) {
-      continue;
-    }
-    if (array.length == ArrayLength::kLabelledNodes &&
-        !WantsLabels(content.columns, LabelsSeeds(content.job, type))) {
-      continue;
-    }
-    MILLRACE_ASSIGN_OR_RETURN(
-        Array rows,
-        GatherArray(store, type, array.column(batch.direction),
-                    ids.first(ColumnRowCount(array, content.columns, block))));
-    array.Set(batch, type, std::move(rows));
-  }
-  return absl::OkStatus();
-}
-
-}  // namespace
-
-absl::Status GatherColumns(const Store& store, const ResolvedJob& job,
-                           const Columns& columns, Batch& batch) {
-  const StreamContent content = {store.manifest(), job, columns};
-  for (size_t t = 0; t < batch.nodes.size(); ++t) {
-    MILLRACE_RETURN_IF_ERROR(
-        GatherNodeColumns(store, content, static_cast<TypeIndex>(t), batch));
-  }
-  for (size_t r = 0; columns.edge_features && r < batch.edges.size(); ++r) {
-    MILLRACE_RETURN_IF_ERROR(GatherEdgeFeatures(
-        store, static_cast<RelationIndex>(r), batch, batch.edges[r]));
   }
   return absl::OkStatus();
 }

@@ -70,11 +70,10 @@ absl::Status GatherEdgeRows(const Store& store, RelationIndex relation,
                             int part, std::span<const uint64_t> rows,
                             std::byte* out);
 
-// Fills the columns of a batch of `job` whose topology is complete. All
-// partitions must be mapped.
-// RESOURCE_EXHAUSTED: the columns would not fit into the memory of this
-// machine.
-absl::Status GatherColumns(const Store& store, const ResolvedJob& job,
-                           const Columns& columns, Batch& batch);
+// The same for rows of several partitions: row i is rows[i] of partition
+// parts[i].
+absl::Status GatherEdgeRows(const Store& store, RelationIndex relation,
+                            std::span<const uint32_t> parts,
+                            std::span<const uint64_t> rows, std::byte* out);
 
 }  // namespace millrace

@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/graph/store.h"
+#include "common/sample/feature_rows.h"
 #include "common/sample/memory_options.h"
 #include "common/sample/neighbor_drawer.h"
 #include "common/sample/topology_sampler.h"
@@ -15,9 +16,11 @@ namespace millrace {
 // A store, ready to sample from.
 struct LoadedStore {
   std::shared_ptr<const Store> store;
-  // Sample on devices; null if the CPU does. They keep the store alive.
+  // Sample on devices; null if the CPU does.
   std::unique_ptr<TopologySampler> sampler;  // null if partitions are missing
   std::unique_ptr<NeighborDrawer> drawer;
+  // Reads features from memory of devices; null if the CPU reads the store's.
+  std::shared_ptr<FeatureRows> features;
   // The devices in use; empty if there are none.
   std::vector<int> gpus;
 };

@@ -16,6 +16,7 @@
 #include "common/grpc/call/call_timer.h"
 #include "common/grpc/call/hedging.h"
 #include "common/grpc/fleet/fleet.h"
+#include "common/sample/feature_rows.h"
 #include "common/sample/hop_counts.h"
 #include "common/sample/neighbor_drawer.h"
 #include "common/sample/neighbor_source.h"
@@ -70,9 +71,10 @@ struct ServerCore {
   SteadyTime DeadlineOf(const ::grpc::CallbackServerContext& context) const;
 
   ServedStore store;
-  // Null if the CPU samples.
+  // Null if the CPU samples, or reads feature rows.
   const std::unique_ptr<TopologySampler> sampler;
   const std::unique_ptr<NeighborDrawer> drawer;
+  const std::shared_ptr<FeatureRows> features;
   const std::vector<int> gpus;
   HopCounter hops;
   Damage damage;

@@ -65,7 +65,7 @@ StreamPart NodeColumnPart(std::shared_ptr<const Batch> batch, TypeIndex type,
 }  // namespace
 
 std::unique_ptr<FrameSource> StreamBatch(
-    const Store& store, const StreamContent& content,
+    const RowPlaces& places, const StreamContent& content,
     const std::shared_ptr<const Batch>& batch, int home,
     std::span<const uint64_t> cached_rows) {
   const auto sent = std::make_shared<const SentRows>(
@@ -85,7 +85,7 @@ std::unique_ptr<FrameSource> StreamBatch(
                         : NodeColumnPart(batch, info.index,
                                          array.column(batch->direction), rows));
   }
-  return std::make_unique<FrameSource>(store, std::move(layout),
+  return std::make_unique<FrameSource>(places, std::move(layout),
                                        std::move(parts));
 }
 

@@ -5,7 +5,6 @@
 #include <memory>
 #include <span>
 
-#include "common/graph/store.h"
 #include "common/sample/batch.h"
 #include "common/sample/batch_arrays.h"
 #include "server/rpc/frame_source.h"
@@ -14,10 +13,10 @@ namespace millrace {
 
 // Returns the stream of a batch whose topology is complete. Partition `home`
 // sends the rows that it owns. `cached_rows`: see SelectRows. The batch is
-// shared by the frames in flight, which borrow its arrays; `store` must
-// outlive the stream.
+// shared by the frames in flight, which borrow its arrays;
+// what `places` refers to must outlive the stream.
 std::unique_ptr<FrameSource> StreamBatch(
-    const Store& store, const StreamContent& content,
+    const RowPlaces& places, const StreamContent& content,
     const std::shared_ptr<const Batch>& batch, int home,
     std::span<const uint64_t> cached_rows);
 

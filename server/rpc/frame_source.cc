@@ -28,9 +28,9 @@ size_t RowBytes(const ArrayInfo& info) {
 
 }  // namespace
 
-FrameSource::FrameSource(const Store& store, StreamLayout layout,
+FrameSource::FrameSource(const RowPlaces& places, StreamLayout layout,
                          std::vector<StreamPart> parts)
-    : store_(store), layout_(std::move(layout)), parts_(std::move(parts)) {
+    : places_(places), layout_(std::move(layout)), parts_(std::move(parts)) {
   MILLRACE_CHECK(parts_.size() == layout_.arrays.size());
 }
 
@@ -97,22 +97,59 @@ absl::Status FrameSource::GatherSome(const ArrayInfo& info,
       std::min<uint64_t>(left, std::max<size_t>(1, room / row_bytes)));
   ids_.resize(count);
   part.ids(first, ids_);
-  const size_t bytes = count * row_bytes;
-  std::shared_ptr<std::byte> buffer = AllocateBlock(bytes);
-  MILLRACE_RETURN_IF_ERROR(GatherInto(info, part, buffer.get()));
-  gathered_ = {std::move(buffer), bytes, 0};
+  MILLRACE_ASSIGN_OR_RETURN(std::shared_ptr<std::byte> rows,
+                            Gather(info, part));
+  gathered_ = {std::move(rows), count * row_bytes, 0};
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<std::byte>> FrameSource::Gather(
+    const ArrayInfo& info, const StreamPart& part) {
+  const bool features =
+      part.edge_relation >= 0 || part.column == NodeColumn::kFeature;
+  if (features && places_.features != nullptr) {
+    return GatherFeatures(info, part);
+  }
+  std::shared_ptr<std::byte> rows = AllocateBlock(ids_.size() * RowBytes(info));
+  MILLRACE_RETURN_IF_ERROR(GatherInto(info, part, rows.get()));
+  return rows;
+}
+
+absl::StatusOr<std::shared_ptr<std::byte>> FrameSource::GatherFeatures(
+    const ArrayInfo& info, const StreamPart& part) {
+  FeatureRows& features = *places_.features;
+  if (part.edge_relation >= 0) {
+    MILLRACE_ASSIGN_OR_RETURN(std::shared_ptr<std::byte> rows,
+                              features.Allocate(ids_.size() * RowBytes(info)));
+    const std::vector<uint32_t> parts(ids_.size(),
+                                      static_cast<uint32_t>(part.edge_part));
+    MILLRACE_RETURN_IF_ERROR(
+        features.GatherEdges(part.edge_relation, parts, ids_, rows.get()));
+    return rows;
+  }
+  const ColumnSpec stored =
+      ColumnOf(places_.store.schema(), part.type, part.column);
+  const size_t bytes = ids_.size() * stored.row_bytes();
+  MILLRACE_ASSIGN_OR_RETURN(std::shared_ptr<std::byte> rows,
+                            features.Allocate(bytes));
+  MILLRACE_RETURN_IF_ERROR(features.GatherNodes(part.type, ids_, rows.get()));
+  if (stored.dtype == info.dtype) return rows;
+  std::shared_ptr<std::byte> cast = AllocateBlock(ids_.size() * RowBytes(info));
+  CastFloats(stored.dtype, rows.get(), info.dtype, cast.get(),
+             bytes / ItemBytes(stored.dtype));
+  return cast;
 }
 
 absl::Status FrameSource::GatherInto(const ArrayInfo& info,
                                      const StreamPart& part, std::byte* out) {
   if (part.edge_relation >= 0) {
-    return GatherEdgeRows(store_, part.edge_relation, part.edge_part, ids_,
-                          out);
+    return GatherEdgeRows(places_.store, part.edge_relation, part.edge_part,
+                          ids_, out);
   }
-  const ColumnSpec stored = ColumnOf(store_.schema(), part.type, part.column);
+  const ColumnSpec stored =
+      ColumnOf(places_.store.schema(), part.type, part.column);
   if (stored.dtype == info.dtype) {
-    return GatherRows(store_, part.type, part.column, ids_, out);
+    return GatherRows(places_.store, part.type, part.column, ids_, out);
   }
   const size_t row_bytes = stored.row_bytes();
   const size_t row_items = row_bytes / ItemBytes(stored.dtype);
@@ -120,7 +157,7 @@ absl::Status FrameSource::GatherInto(const ArrayInfo& info,
   uncast_.resize(rows * row_bytes);
   for (size_t at = 0; at < ids_.size(); at += rows) {
     const size_t count = std::min(rows, ids_.size() - at);
-    MILLRACE_RETURN_IF_ERROR(GatherRows(store_, part.type, part.column,
+    MILLRACE_RETURN_IF_ERROR(GatherRows(places_.store, part.type, part.column,
                                         std::span(ids_).subspan(at, count),
                                         uncast_.data()));
     CastFloats(stored.dtype, uncast_.data(), info.dtype,

@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "common/graph/store.h"
 #include "common/sample/batch_source.h"
+#include "common/sample/feature_rows.h"
 #include "common/wire/stream_layout.h"
 
 namespace millrace {
@@ -36,17 +37,25 @@ struct StreamPart {
   int edge_part = 0;
 };
 
-// Cuts a stream into frames. Topology is borrowed; rows are copied once, from
-// the mapped store into the frame.
-// Not thread-safe. `store` must outlive it.
+// Where rows are gathered from. Both must outlive those that use them.
+struct RowPlaces {
+  const Store& store;
+  FeatureRows* features = nullptr;  // null: the CPU reads them in the store
+};
+
+// Cuts a stream into frames. Topology is borrowed; rows are copied once, into
+// memory that the frame borrows. If features are read by a FeatureRows, that
+// memory is its own, except of rows that are cast: these are copied once more.
+// Not thread-safe.
 class FrameSource {
  public:
   // `parts[i]` is the content of `layout.arrays[i]`. Rows are cast if their
   // dtype differs from the column's (CanCast must hold).
-  FrameSource(const Store& store, StreamLayout layout,
+  FrameSource(const RowPlaces& places, StreamLayout layout,
               std::vector<StreamPart> parts);
 
-  // Returns the next frame; nullopt at the end. Fails like GatherRows().
+  // Returns the next frame; nullopt at the end. Fails like GatherRows() and
+  // FeatureRows.
   absl::StatusOr<std::optional<::grpc::ByteBuffer>> Next();
 
   uint64_t total_bytes() const { return layout_.total_bytes; }
@@ -64,10 +73,16 @@ class FrameSource {
   absl::StatusOr<size_t> Add(size_t room, std::vector<::grpc::Slice>& slices);
   absl::Status GatherSome(const ArrayInfo& info, const StreamPart& part,
                           uint64_t at, size_t room);
+  // Return the rows of ids_ in the form that they have on the wire.
+  absl::StatusOr<std::shared_ptr<std::byte>> Gather(const ArrayInfo& info,
+                                                    const StreamPart& part);
+  absl::StatusOr<std::shared_ptr<std::byte>> GatherFeatures(
+      const ArrayInfo& info, const StreamPart& part);
+  // Rows that the CPU reads.
   absl::Status GatherInto(const ArrayInfo& info, const StreamPart& part,
                           std::byte* out);
 
-  const Store& store_;
+  const RowPlaces places_;
   const StreamLayout layout_;
   const std::vector<StreamPart> parts_;
   size_t current_ = 0;     // array

@@ -144,6 +144,35 @@ TEST(GatherTest, RowsOfEdgesAreThoseOfTheirPartition) {
           " is needed\nrestore the store from a copy and verify it");
 }
 
+TEST(GatherTest, RowsOfEdgesOfSeveralPartitionsAreInOrder) {
+  const testing::TestStore stored(testing::RichGraph(), 2);
+  const std::unique_ptr<Store> store = stored.Open();
+  const std::vector<uint32_t> parts = {1, 1, 0, 1};
+  std::vector<uint64_t> rows = {1, 0, 1, 1};
+  const auto gather = [&] {
+    std::vector<float> out(2 * rows.size(), -1);
+    EXPECT_EQ(GatherEdgeRows(*store, 0, parts, rows,
+                             reinterpret_cast<std::byte*>(out.data())),
+              absl::OkStatus());
+    return out;
+  };
+  const auto id = [&](size_t i) {
+    return static_cast<float>(store->partition(static_cast<int>(parts[i]))
+                                  ->edges[0]
+                                  .in.edge_id.As<int64_t>()[rows[i]]);
+  };
+  std::vector<float> expected;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    expected.insert(expected.end(), {id(i), id(i) + 0.125F});
+  }
+  EXPECT_EQ(gather(), expected);
+  rows[2] = 1000;
+  std::vector<std::byte> out(8 * rows.size());
+  const absl::Status beyond =
+      GatherEdgeRows(*store, 0, parts, rows, out.data());
+  EXPECT_TRUE(absl::IsDataLoss(beyond)) << beyond;
+}
+
 TEST(GatherTest, DegreesOfADamagedListAreDataLoss) {
   const testing::TestStore stored(testing::Cycle(6));
   const std::string file =

@@ -11,6 +11,7 @@
 #include "common/base/strings.h"
 #include "common/sample/draw/sampler.h"
 #include "common/sample/gather.h"
+#include "common/sample/gather_columns.h"
 #include "common/sample/local/mapped_edge_directory.h"
 #include "common/sample/local/mapped_neighbor_source.h"
 #include "common/sample/resolve_job.h"
@@ -28,10 +29,12 @@ constexpr char kSmallerBatch[] = "use a smaller batch size or fanouts";
 
 LocalBatchSource::LocalBatchSource(std::shared_ptr<const Store> store,
                                    int threads,
-                                   std::unique_ptr<TopologySampler> sampler)
+                                   std::unique_ptr<TopologySampler> sampler,
+                                   std::shared_ptr<FeatureRows> features)
     : store_(std::move(store)),
       split_seeds_(*store_),
       sampler_(std::move(sampler)),
+      features_(std::move(features)),
       pool_("sample", threads, kMaxQueuedFetches) {}
 
 LocalBatchSource::~LocalBatchSource() {
@@ -41,7 +44,8 @@ LocalBatchSource::~LocalBatchSource() {
 
 absl::StatusOr<std::unique_ptr<LocalBatchSource>> LocalBatchSource::Create(
     std::shared_ptr<const Store> store, int threads,
-    std::unique_ptr<TopologySampler> sampler) {
+    std::unique_ptr<TopologySampler> sampler,
+    std::shared_ptr<FeatureRows> features) {
   for (int part = 0; part < store->partition_count(); ++part) {
     if (store->partition(part) == nullptr) {
       return absl::FailedPreconditionError(
@@ -49,8 +53,8 @@ absl::StatusOr<std::unique_ptr<LocalBatchSource>> LocalBatchSource::Create(
                  " is not mapped in this process"));
     }
   }
-  return std::unique_ptr<LocalBatchSource>(
-      new LocalBatchSource(std::move(store), threads, std::move(sampler)));
+  return std::unique_ptr<LocalBatchSource>(new LocalBatchSource(
+      std::move(store), threads, std::move(sampler), std::move(features)));
 }
 
 absl::StatusOr<ResolvedSeeds> LocalBatchSource::FindSeeds(
@@ -101,7 +105,8 @@ absl::StatusOr<Batch> LocalBatchSource::Make(
   MILLRACE_RETURN_IF_ERROR(DrawNegatives(job, manifest(), request.epoch,
                                          request.batch, directory, seeds));
   MILLRACE_ASSIGN_OR_RETURN(Batch batch, SampleHops(job, request, seeds));
-  MILLRACE_RETURN_IF_ERROR(GatherColumns(*store_, job, columns, batch));
+  MILLRACE_RETURN_IF_ERROR(
+      GatherColumns(*store_, job, columns, batch, features_.get()));
   return batch;
 }
 
@@ -134,12 +139,7 @@ void LocalBatchSource::Fetch(const ResolvedJob& job, BatchRequest request,
 absl::StatusOr<Array> LocalBatchSource::Gather(TypeIndex type,
                                                NodeColumn column,
                                                std::span<const uint64_t> ids) {
-  const ColumnSpec spec = ColumnOf(manifest().schema, type, column);
-  Array rows = Array::Allocate(spec.present() ? spec.dtype : DType::kUint8,
-                               spec.ShapeOf(static_cast<int64_t>(ids.size())));
-  MILLRACE_RETURN_IF_ERROR(
-      GatherRows(*store_, type, column, ids, rows.mutable_data()));
-  return rows;
+  return GatherArray(*store_, type, column, ids, features_.get());
 }
 
 absl::StatusOr<std::vector<uint64_t>> LocalBatchSource::Resolve(

@@ -8,6 +8,7 @@
 #include "common/base/thread_pool.h"
 #include "common/graph/store.h"
 #include "common/sample/batch_source.h"
+#include "common/sample/feature_rows.h"
 #include "common/sample/hop_counts.h"
 #include "common/sample/seeds/split_seed_reader.h"
 #include "common/sample/topology_sampler.h"
@@ -19,12 +20,14 @@ namespace millrace {
 class LocalBatchSource final : public BatchSource {
  public:
   // `store` must have all partitions mapped. `threads` >= 1 workers make
-  // batches; one batch is made by one thread. `sampler` samples `store` on
-  // devices; if null, the CPU does.
+  // batches; one batch is made by one thread. `sampler` samples `store`, and
+  // `features`, shared with whoever asks for its counts, reads features; the
+  // CPU does what is null.
   // FAILED_PRECONDITION: a partition is not mapped.
   static absl::StatusOr<std::unique_ptr<LocalBatchSource>> Create(
       std::shared_ptr<const Store> store, int threads,
-      std::unique_ptr<TopologySampler> sampler = nullptr);
+      std::unique_ptr<TopologySampler> sampler = nullptr,
+      std::shared_ptr<FeatureRows> features = nullptr);
   ~LocalBatchSource() override;
 
   const Manifest& manifest() const override { return store_->manifest(); }
@@ -43,7 +46,8 @@ class LocalBatchSource final : public BatchSource {
 
  private:
   LocalBatchSource(std::shared_ptr<const Store> store, int threads,
-                   std::unique_ptr<TopologySampler> sampler);
+                   std::unique_ptr<TopologySampler> sampler,
+                   std::shared_ptr<FeatureRows> features);
   absl::StatusOr<ResolvedSeeds> FindSeeds(const ResolvedJob& job,
                                           const BatchRequest& request) const;
   absl::StatusOr<Batch> SampleHops(const ResolvedJob& job,
@@ -54,7 +58,8 @@ class LocalBatchSource final : public BatchSource {
 
   const std::shared_ptr<const Store> store_;  // shared with its opener
   const SplitSeedReader split_seeds_;
-  const std::unique_ptr<TopologySampler> sampler_;  // may be null
+  const std::unique_ptr<TopologySampler> sampler_;  // null: the CPU samples
+  const std::shared_ptr<FeatureRows> features_;     // null: the CPU reads them
   mutable HopCounter hops_;
   std::atomic<bool> closing_ = false;
   ThreadPool pool_;
