@@ -22,6 +22,7 @@
 #include "common/grpc/tls/tls.h"
 #include "common/net/host_port.h"
 #include "common/net/listening_socket.h"
+#include "common/tier/device_tier.h"
 #include "common/wire/error_info.h"
 #include "server/core/core.h"
 #include "server/load/acceptor.h"
@@ -297,6 +298,9 @@ std::string SamplerServer::Metrics() const {
       static_cast<double>(state_->acceptor->ended_for_others());
   scraped.damaged_partitions =
       static_cast<double>(core.damage.damaged().size());
+  scraped.hops = core.hops.counts();
+  if (core.features != nullptr) scraped.feature_rows = core.features->counts();
+  scraped.gpus = MemoryOfDevices(core.gpus);
   if (state_->scrubber != nullptr) {
     scraped.scrubbed_bytes = static_cast<double>(state_->scrubber->bytes());
   }

@@ -9,6 +9,7 @@
 
 #include "absl/time/time.h"
 #include "client/cli/commands.h"
+#include "client/cli/place_report.h"
 #include "client/flags/job_flags.h"
 #include "client/loader.h"
 #include "client/remote_batch_source.h"
@@ -36,6 +37,7 @@ struct Measured {
   int64_t bytes = 0;
   std::optional<uint64_t> received_bytes;  // from servers, including for caches
   int64_t calls = 0, hedged_calls = 0;     // to servers
+  std::optional<PlaceCounts> places;       // nullopt with servers
   double seconds = 0;
   double wait_seconds = 0;
   double cpu_seconds = 0;  // used by this process
@@ -83,6 +85,7 @@ void Print(const Measured& m, bool json) {
       line["calls"] = m.calls;
       line["hedged_calls"] = m.hedged_calls;
     }
+    if (m.places) AddPlaces(*m.places, line);
     line["seconds"] = m.seconds;
     line["wait_seconds"] = m.wait_seconds;
     line["cpu_seconds"] = m.cpu_seconds;
@@ -107,6 +110,8 @@ void Print(const Measured& m, bool json) {
                 static_cast<long long>(m.calls),
                 static_cast<long long>(m.hedged_calls));
   }
+  const std::string places = m.places ? DescribePlaces(*m.places) : "";
+  if (!places.empty()) std::printf("%s\n", places.c_str());
   std::printf("peak RSS         %.2f GB\n",
               1e-9 * static_cast<double>(m.peak_rss_bytes));
 }
@@ -125,6 +130,7 @@ absl::Status RunBench(const BenchFlags& flags) {
   MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Loader> loader,
                             Loader::Create(source, spec, std::move(options)));
   MILLRACE_ASSIGN_OR_RETURN(Measured measured, Consume(*loader, flags.batches));
+  measured.places = source->counts();
   const auto* fleet = dynamic_cast<const RemoteBatchSource*>(source.get());
   if (fleet != nullptr) {
     measured.received_bytes = fleet->received_bytes();

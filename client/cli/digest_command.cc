@@ -11,9 +11,11 @@
 #include <utility>
 
 #include "client/cli/commands.h"
+#include "client/cli/place_report.h"
 #include "client/flags/job_flags.h"
 #include "client/loader.h"
 #include "common/base/interrupt.h"
+#include "common/base/log.h"
 #include "common/base/progress.h"
 #include "common/base/status_macros.h"
 #include "common/sample/digest.h"
@@ -39,6 +41,20 @@ void PrintBatch(const DigestFlags& flags, const Batch& batch,
   line["epoch"] = batch.epoch;
   line["batch"] = batch.index;
   line["digest"] = Hex(digest);
+  std::printf("%s\n", line.dump().c_str());
+}
+
+void PrintTotal(const DigestFlags& flags, const std::string& hash,
+                const std::optional<PlaceCounts>& places) {
+  const std::string text = places ? DescribePlaces(*places) : "";
+  if (!text.empty()) LogInfo(text);
+  if (!flags.json) {
+    std::printf("total %s\n", hash.c_str());
+    return;
+  }
+  nlohmann::ordered_json line;
+  line["total"] = hash;
+  if (places) AddPlaces(*places, line);
   std::printf("%s\n", line.dump().c_str());
 }
 
@@ -73,8 +89,7 @@ absl::Status RunDigest(const DigestFlags& flags) {
     if (progress.has_value()) progress->Add(1);
   }
   if (progress.has_value()) progress->Finish();
-  const std::string hash = Hex(sum.Finish());
-  std::printf(flags.json ? "{\"total\":\"%s\"}\n" : "total %s\n", hash.c_str());
+  PrintTotal(flags, Hex(sum.Finish()), source->counts());
   return absl::OkStatus();
 }
 

@@ -15,6 +15,7 @@
 #include "common/sample/batch.h"
 #include "common/sample/explicit_seeds.h"
 #include "common/sample/job.h"
+#include "common/sample/place_counts.h"
 
 namespace millrace {
 
@@ -73,6 +74,10 @@ class BatchSource {
   // position and value.
   virtual absl::StatusOr<std::vector<uint64_t>> Resolve(
       TypeIndex type, std::span<const int64_t> original_ids) = 0;
+
+  // How much CPU and GPUs have done so far for this source; nullopt if servers
+  // do the work.
+  virtual std::optional<PlaceCounts> counts() const { return std::nullopt; }
 };
 
 }  // namespace millrace

@@ -12,14 +12,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/graph/schema.h"
+#include "common/sample/place_counts.h"
 
 namespace millrace {
-
-// Rows by the memory that they were read from.
-struct FeatureRowCounts {
-  uint64_t device_rows = 0;  // memory of GPUs
-  uint64_t host_rows = 0;    // memory of the host
-};
 
 // Reads feature rows of one store. Thread-safe.
 class FeatureRows {

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "common/base/array.h"
 #include "common/graph/store.h"
+#include "common/sample/feature_rows.h"
 #include "common/sample/memory_options.h"
 #include "common/sample/neighbor_drawer.h"
 #include "common/sample/topology_sampler.h"
@@ -31,8 +32,9 @@ absl::StatusOr<Array> AllocatePinned(DType dtype,
                                      const std::vector<int64_t>& shape);
 
 struct DeviceSamplers {
-  std::unique_ptr<TopologySampler> sampler;  // null if partitions are missing
-  std::unique_ptr<NeighborDrawer> drawer;
+  std::unique_ptr<TopologySampler> sampler =
+      {};  // null if partitions are missing
+  std::unique_ptr<NeighborDrawer> drawer = {};
 };
 
 // Samples on devices in turn, from the lists of `store` if they are pinned, and
@@ -42,5 +44,14 @@ struct DeviceSamplers {
 absl::StatusOr<DeviceSamplers> MakeDeviceSamplers(
     const std::shared_ptr<const Store>& store, bool pinned,
     const std::vector<int>& gpus, DeviceFallback fallback);
+
+// Reads features from memory of devices: the hottest `ratio` of each
+// partition's rows from copies there, of which each device has a share, and the
+// others where the store has them, which must be pinned.
+// FAILED_PRECONDITION: as CheckDevices(). RESOURCE_EXHAUSTED: the copies do not
+// fit.
+absl::StatusOr<std::shared_ptr<FeatureRows>> MakeDeviceFeatures(
+    const std::shared_ptr<const Store>& store, const std::vector<int>& gpus,
+    double ratio);
 
 }  // namespace millrace

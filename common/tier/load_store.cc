@@ -110,13 +110,17 @@ absl::Status StoreLoader::Copy(Store::Content content, MemoryTier tier) {
 }
 
 absl::Status StoreLoader::LoadFeatures(MemoryTier tier) {
-  switch (tier) {
-    case MemoryTier::kRam:
-    case MemoryTier::kPinned:
-      return Copy(Store::Content::kFeatures, tier);
-    default:
-      return absl::OkStatus();
+  double ratio = options_.cache_ratio;
+  if (tier == MemoryTier::kMmap && ratio > 0) tier = MemoryTier::kPinned;
+  if (tier == MemoryTier::kRam || tier == MemoryTier::kPinned) {
+    MILLRACE_RETURN_IF_ERROR(Copy(Store::Content::kFeatures, tier));
   }
+  if (tier == MemoryTier::kCuda) ratio = 1;
+  if (ratio == 0) return absl::OkStatus();
+  MILLRACE_ASSIGN_OR_RETURN(loaded_.features,
+                            MakeDeviceFeatures(store_, options_.gpus, ratio));
+  loaded_.gpus = options_.gpus;
+  return absl::OkStatus();
 }
 
 absl::Status StoreLoader::SampleOnDevices(MemoryTier tier) {

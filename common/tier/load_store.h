@@ -17,12 +17,13 @@ namespace millrace {
 struct LoadedStore {
   std::shared_ptr<const Store> store;
   // Sample on devices; null if the CPU does.
-  std::unique_ptr<TopologySampler> sampler;  // null if partitions are missing
-  std::unique_ptr<NeighborDrawer> drawer;
+  std::unique_ptr<TopologySampler> sampler =
+      {};  // null if partitions are missing
+  std::unique_ptr<NeighborDrawer> drawer = {};
   // Reads features from memory of devices; null if the CPU reads the store's.
-  std::shared_ptr<FeatureRows> features;
+  std::shared_ptr<FeatureRows> features = {};
   // The devices in use; empty if there are none.
-  std::vector<int> gpus;
+  std::vector<int> gpus = {};
 };
 
 // Puts a store that has just been opened where the options say, and logs why

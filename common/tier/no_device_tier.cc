@@ -31,4 +31,10 @@ absl::StatusOr<DeviceSamplers> MakeDeviceSamplers(
   return WithoutCuda();
 }
 
+absl::StatusOr<std::shared_ptr<FeatureRows>> MakeDeviceFeatures(
+    const std::shared_ptr<const Store>& /*store*/,
+    const std::vector<int>& /*gpus*/, double /*ratio*/) {
+  return WithoutCuda();
+}
+
 }  // namespace millrace

@@ -17,7 +17,7 @@
 #include "common/grpc/call/hedging.h"
 #include "common/grpc/fleet/fleet.h"
 #include "common/sample/feature_rows.h"
-#include "common/sample/hop_counts.h"
+#include "common/sample/hop_counter.h"
 #include "common/sample/neighbor_drawer.h"
 #include "common/sample/neighbor_source.h"
 #include "common/sample/topology_sampler.h"

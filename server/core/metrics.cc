@@ -35,6 +35,50 @@ prometheus::MetricFamily Counter(std::string name, std::string help,
           {std::move(metric)}};
 }
 
+prometheus::ClientMetric Labelled(std::string name, std::string label) {
+  prometheus::ClientMetric metric;
+  metric.label.push_back({std::move(name), std::move(label)});
+  return metric;
+}
+
+struct LabelledCount {
+  std::string label;
+  uint64_t count = 0;
+};
+
+prometheus::MetricFamily Counters(std::string name, std::string help,
+                                  const std::string& label,
+                                  const std::vector<LabelledCount>& counts) {
+  prometheus::MetricFamily family{
+      std::move(name), std::move(help), prometheus::MetricType::Counter, {}};
+  for (const LabelledCount& one : counts) {
+    family.metric.push_back(Labelled(label, one.label));
+    family.metric.back().counter.value = static_cast<double>(one.count);
+  }
+  return family;
+}
+
+void AddGpus(const std::vector<GpuMemory>& gpus,
+             std::vector<prometheus::MetricFamily>& all) {
+  if (gpus.empty()) return;
+  prometheus::MetricFamily total{"millrace_gpu_memory_bytes",
+                                 "Memory that a GPU has.",
+                                 prometheus::MetricType::Gauge,
+                                 {}};
+  prometheus::MetricFamily free{"millrace_gpu_memory_free_bytes",
+                                "Memory of a GPU that no process has taken.",
+                                prometheus::MetricType::Gauge,
+                                {}};
+  for (const GpuMemory& gpu : gpus) {
+    total.metric.push_back(Labelled("gpu", std::to_string(gpu.device)));
+    total.metric.back().gauge.value = static_cast<double>(gpu.total_bytes);
+    free.metric.push_back(Labelled("gpu", std::to_string(gpu.device)));
+    free.metric.back().gauge.value = static_cast<double>(gpu.free_bytes);
+  }
+  all.push_back(std::move(total));
+  all.push_back(std::move(free));
+}
+
 std::vector<prometheus::MetricFamily> FamiliesOf(
     const ServerMetrics::Scraped& scraped) {
   std::vector<prometheus::MetricFamily> all = {
@@ -64,6 +108,20 @@ std::vector<prometheus::MetricFamily> FamiliesOf(
       Gauge("millrace_damaged_partitions",
             "Partitions no longer served because a file is damaged.",
             scraped.damaged_partitions)};
+  all.push_back(Counters(
+      "millrace_hops_total",
+      "Hops by where they were sampled: of whole batches, or draws from the "
+      "lists of one relation in one partition.",
+      "place", {{"gpu", scraped.hops.device}, {"cpu", scraped.hops.host}}));
+  if (scraped.feature_rows.has_value()) {
+    all.push_back(Counters(
+        "millrace_gpu_feature_rows_total",
+        "Feature rows that GPUs have read, by whose memory they were in.",
+        "memory",
+        {{"gpu", scraped.feature_rows->device_rows},
+         {"host", scraped.feature_rows->host_rows}}));
+  }
+  AddGpus(scraped.gpus, all);
   if (scraped.scrubbed_bytes.has_value()) {
     all.push_back(Counter("millrace_scrubbed_bytes_total",
                           "Bytes read and compared with checksums.",

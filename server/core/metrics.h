@@ -6,9 +6,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "common/sample/feature_rows.h"
+#include "common/sample/place_counts.h"
+#include "common/tier/gpu_memory.h"
 
 namespace millrace {
 
@@ -28,7 +32,10 @@ class ServerMetrics {
     double refused_connections = 0;           // so far
     double connections_ended_for_others = 0;  // so far
     double damaged_partitions = 0;
-    std::optional<double> scrubbed_bytes;  // nullopt without a scrubber
+    std::optional<double> scrubbed_bytes;          // nullopt without a scrubber
+    HopCounts hops;                                // so far
+    std::optional<FeatureRowCounts> feature_rows;  // so far; nullopt on a CPU
+    std::vector<GpuMemory> gpus;
     // Unix time; nullopt without TLS.
     std::optional<double> certificate_expiry;
   };

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the jobs of digests.json and compares the results with those recorded
 there: over datasets and stores in one process, and over fleets. With
---graph-memory, only in one process, which keeps the graph there.
+--memory, all of them keep their graphs and features where these options say,
+and under the emulator tests/ptxemu each source has a schedule of its own, so
+that each job runs under all of them.
 
 --record writes the digests of these programs into the file instead. A job
 whose digests depend on where its batches are made is an error then, too.
@@ -24,20 +26,25 @@ import stores
 
 FILE = pathlib.Path(__file__).resolve().parent / "digests.json"
 SOURCES = ("store", "store-2", "fleet", "fleet-2")
+# Of tests/ptxemu; each has a seed of its own.
+SCHEDULES = {"store": "random", "store-2": "lazy", "fleet": "eager",
+             "fleet-2": "random"}
 
 
 class Runner:
     """Runs jobs over the sources of one graph."""
 
-    def __init__(self, bin_folder, folder, sources):
+    def __init__(self, bin_folder, folder, sources, seed):
         self.bin, self.folder, self.sources = bin_folder, folder, sources
+        self.seed = seed
 
     def digest(self, job, source):
         """Returns the job's digests, or None and the error."""
         command, *options = job["command"].split()
         done = subprocess.run(
             [self.bin / "millrace", command, *self.sources[source], *options],
-            cwd=self.folder, text=True, capture_output=True, check=False)
+            cwd=self.folder, text=True, capture_output=True, check=False,
+            env=os.environ | schedule(source, self.seed))
         if done.returncode:
             return None, done.stderr
         if command == "digest":
@@ -51,6 +58,20 @@ class Runner:
                 if source in self.sources}
 
 
+def schedule(source, seed):
+    """The variables that say how tests/ptxemu schedules work."""
+    return {"PTXEMU_SCHED": SCHEDULES[source],
+            "PTXEMU_SEED": str(seed + list(SCHEDULES).index(source))}
+
+
+def server_variables(memory):
+    """The variables that give servers these options."""
+    names = [option.removeprefix("--").replace("-", "_").upper()
+             for option in memory[::2]]
+    return {f"MILLRACE_SERVER_{name}": value
+            for name, value in zip(names, memory[1::2])}
+
+
 def differences(job, results):
     """Returns what is wrong with the results of a job, as lines."""
     for source, (digest, error) in results.items():
@@ -60,20 +81,19 @@ def differences(job, results):
                    f"the {source} of {job['store']}: {got}")
 
 
-def run_graph(bin_folder, data, folder, name, memory, jobs):
-    """Returns pairs of a job of one graph and its results. `memory` is what
-    --graph-memory takes, or None."""
-    stores.make(bin_folder, data, folder, name)
-    options = ("--graph-memory", memory) if memory else ()
-    sources = {"store": ("--store", name, *options),
-               "store-2": ("--store", f"{name}-2", *options)}
+def run_graph(flags, folder, name, jobs):
+    """Returns pairs of a job of one graph and its results."""
+    bin_folder, memory = flags.bin.resolve(), flags.memory.split()
+    stores.make(bin_folder, flags.data.resolve(), folder, name)
+    sources = {"store": ("--store", name, *memory),
+               "store-2": ("--store", f"{name}-2", *memory)}
     with contextlib.ExitStack() as stack:
-        if not memory:
-            for source, store in (("fleet", name), ("fleet-2", f"{name}-2")):
-                servers = stack.enter_context(
-                    stores.fleet(bin_folder, folder, store))
-                sources[source] = ("--servers", servers)
-        runner = Runner(bin_folder, folder, sources)
+        for source, store in (("fleet", name), ("fleet-2", f"{name}-2")):
+            servers = stack.enter_context(stores.fleet(
+                bin_folder, folder, store,
+                server_variables(memory) | schedule(source, flags.seed)))
+            sources[source] = ("--servers", servers)
+        runner = Runner(bin_folder, folder, sources, flags.seed)
         pool = stack.enter_context(
             concurrent.futures.ThreadPoolExecutor(os.cpu_count()))
         yield from zip(jobs, pool.map(runner.run, jobs))
@@ -89,8 +109,11 @@ def main():
     parser.add_argument("--bin", type=pathlib.Path, required=True)
     parser.add_argument("--data", type=pathlib.Path, required=True,
                         help="the folder tests/data")
-    parser.add_argument("--graph-memory", metavar="WORD",
-                        help="where to keep the graphs")
+    parser.add_argument("--memory", metavar="OPTIONS", default="",
+                        help="where to keep graphs and features, such as "
+                             "'--graph-memory cuda'")
+    parser.add_argument("--seed", type=int, default=1,
+                        help="of the schedules of tests/ptxemu")
     parser.add_argument("--record", action="store_true",
                         help="write the digests instead of comparing them")
     flags = parser.parse_args()
@@ -99,8 +122,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="millrace-golden-") as folder:
         for name in dict.fromkeys(job["store"] for job in jobs):
             for job, results in run_graph(
-                    flags.bin.resolve(), flags.data.resolve(),
-                    pathlib.Path(folder), name, flags.graph_memory,
+                    flags, pathlib.Path(folder), name,
                     [job for job in jobs if job["store"] == name]):
                 if flags.record:
                     job["digest"] = next(iter(results.values()))[0]

@@ -6,6 +6,7 @@ NAME-2. Random numbers are integer arithmetic, so they are the same with every
 NumPy.
 """
 import contextlib
+import os
 import signal
 import subprocess
 
@@ -189,11 +190,13 @@ def make(bin_folder, data, folder, name):
 
 
 @contextlib.contextmanager
-def fleet(bin_folder, folder, store):
-    """LIST of servers of the store, one for each of its partitions."""
+def fleet(bin_folder, folder, store, variables=None):
+    """LIST of servers of the store, one for each of its partitions, which find
+    these variables in their environment."""
     with subprocess.Popen([bin_folder / "millrace", "up", store], cwd=folder,
                           text=True, stdout=subprocess.PIPE,
-                          stderr=subprocess.DEVNULL) as process:
+                          stderr=subprocess.DEVNULL,
+                          env=os.environ | (variables or {})) as process:
         try:
             servers = process.stdout.readline().strip()
             if not servers:

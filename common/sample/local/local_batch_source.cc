@@ -107,7 +107,21 @@ absl::StatusOr<Batch> LocalBatchSource::Make(
   MILLRACE_ASSIGN_OR_RETURN(Batch batch, SampleHops(job, request, seeds));
   MILLRACE_RETURN_IF_ERROR(
       GatherColumns(*store_, job, columns, batch, features_.get()));
+  if (features_ == nullptr) CountRows(batch);
   return batch;
+}
+
+void LocalBatchSource::CountRows(const Batch& batch) const {
+  int64_t rows = 0;
+  for (const NodeBlock& block : batch.nodes) rows += block.feature.rows();
+  for (const EdgeBlock& block : batch.edges) rows += block.feature.rows();
+  host_reads_ += static_cast<uint64_t>(rows);
+}
+
+std::optional<PlaceCounts> LocalBatchSource::counts() const {
+  PlaceCounts counts = {.hops = hops_.counts(), .host_reads = host_reads_};
+  if (features_ != nullptr) counts.device_reads = features_->counts();
+  return counts;
 }
 
 // Turns std::bad_alloc into an error: an exception that escapes from a thread

@@ -2,14 +2,16 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "absl/status/statusor.h"
 #include "common/base/thread_pool.h"
 #include "common/graph/store.h"
 #include "common/sample/batch_source.h"
 #include "common/sample/feature_rows.h"
-#include "common/sample/hop_counts.h"
+#include "common/sample/hop_counter.h"
 #include "common/sample/seeds/split_seed_reader.h"
 #include "common/sample/topology_sampler.h"
 
@@ -38,7 +40,7 @@ class LocalBatchSource final : public BatchSource {
   absl::StatusOr<std::vector<uint64_t>> Resolve(
       TypeIndex type, std::span<const int64_t> original_ids) override;
 
-  HopCounts hops() const { return hops_.counts(); }
+  std::optional<PlaceCounts> counts() const override;
 
   // Makes one batch in the calling thread.
   absl::StatusOr<Batch> Make(const ResolvedJob& job,
@@ -53,6 +55,7 @@ class LocalBatchSource final : public BatchSource {
   absl::StatusOr<Batch> SampleHops(const ResolvedJob& job,
                                    const BatchRequest& request,
                                    const ResolvedSeeds& seeds) const;
+  void CountRows(const Batch& batch) const;
   absl::StatusOr<Batch> MakeWithinMemory(const ResolvedJob& job,
                                          const BatchRequest& request) const;
 
@@ -61,6 +64,7 @@ class LocalBatchSource final : public BatchSource {
   const std::unique_ptr<TopologySampler> sampler_;  // null: the CPU samples
   const std::shared_ptr<FeatureRows> features_;     // null: the CPU reads them
   mutable HopCounter hops_;
+  mutable std::atomic<uint64_t> host_reads_ = 0;  // of feature rows
   std::atomic<bool> closing_ = false;
   ThreadPool pool_;
 };

@@ -65,7 +65,7 @@ class BothPlaces {
   }
 
   const Manifest& manifest() const { return store_->manifest(); }
-  HopCounts counts() const { return device_->hops(); }
+  HopCounts counts() const { return device_->counts()->hops; }
   uint64_t waits() const { return devices_->waits(); }
 
   absl::StatusOr<Batch> OnDevice(const JobSpec& spec,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// How much of the work of a process GPUs have done.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 
 namespace millrace {
@@ -14,16 +14,16 @@ struct HopCounts {
   uint64_t host = 0;
 };
 
-// Counts hops. Threads: any.
-class HopCounter {
- public:
-  void AddDevice(int hops) { device_ += static_cast<uint64_t>(hops); }
-  void AddHost(int hops) { host_ += static_cast<uint64_t>(hops); }
-  HopCounts counts() const { return {device_, host_}; }
+// Feature rows that devices have read, by whose memory they were in.
+struct FeatureRowCounts {
+  uint64_t device_rows = 0;
+  uint64_t host_rows = 0;  // pinned
+};
 
- private:
-  std::atomic<uint64_t> device_ = 0;
-  std::atomic<uint64_t> host_ = 0;
+struct PlaceCounts {
+  HopCounts hops;
+  FeatureRowCounts device_reads;
+  uint64_t host_reads = 0;  // feature rows that the CPU has read
 };
 
 }  // namespace millrace
