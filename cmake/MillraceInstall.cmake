@@ -11,7 +11,8 @@ set(millrace_config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Millrace)
 set(millrace_cuda_libraries)
 if(MILLRACE_CUDA)
   set(millrace_cuda_libraries
-      millrace_cuda_runtime millrace_cuda_graph millrace_cuda_sampler)
+      millrace_cuda_runtime millrace_cuda_graph millrace_cuda_sampler
+      millrace_cuda_feature_rows)
 endif()
 install(TARGETS
   millrace_proto millrace_proto_grpc millrace_base millrace_random

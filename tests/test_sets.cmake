@@ -43,9 +43,10 @@ set(MILLRACE_SERIAL_TESTS
     completion_test csv_rows_test divide_edges_test draw_test
     edge_directory_test edge_feature_test edge_split_writer_test
     elements_test excluded_edges_test expand_reply_reader_test fake_test
-    field_words_test file_test float_cast_test frame_test gather_test
-    golden_test graph_checks_test hedging_test help_format_test help_test
-    host_port_test ids_test import_command_test importer_test induced_test
+    field_words_test file_test float_cast_test frame_source_test frame_test
+    gather_columns_test gather_test golden_test graph_checks_test
+    hedging_test help_format_test help_test host_port_test ids_test
+    import_command_test importer_test induced_test
     inflated_file_test ip_network_test job_identity_test job_options_test
     job_proto_test job_rules_test job_texts_test label_summary_test
     line_reader_test lineage_command_test lineage_test load_store_test
@@ -91,9 +92,10 @@ set(MILLRACE_SLOW_TESTS
 
 # Tests of code that runs on GPUs.
 set(MILLRACE_CUDA_TESTS
-    cuda_runtime_test device_hop_sampler_test device_topology_sampler_test
-    golden_device_digests_test ptxemu_devices_test ptxemu_kernels_test
-    ptxemu_planted_test)
+    cuda_runtime_test device_feature_rows_test
+    device_feature_rows_without_peers_test device_hop_sampler_test
+    device_topology_sampler_test golden_device_digests_test
+    ptxemu_devices_test ptxemu_kernels_test ptxemu_planted_test)
 
 # Tests whose threads wait for each other all the time. Beside other tests they
 # take up to thirty times longer.

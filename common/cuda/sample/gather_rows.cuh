@@ -1,36 +1,92 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
+#include "common/cuda/graph/feature_column.h"
 #include "common/cuda/sample/kernel.cuh"
 
 namespace millrace::cuda {
 
-// A column of rows, as words that all are aligned for.
-template <typename Word>
-struct RowColumn {
-  const Word* words = nullptr;
-  uint64_t rows = 0;
-  uint64_t row_words = 0;
+// A word of the widest loads and stores.
+struct alignas(16) WideWord {
+  uint64_t low = 0, high = 0;
 };
 
-// Copies the rows `rows` of a column, one after another. A thread for each
-// word. Rows beyond the column become zeros.
+// Which rows to gather.
+struct WantedRows {
+  // The partition of each row; null if rows are ids of nodes.
+  const uint32_t* parts = nullptr;
+  const uint64_t* rows = nullptr;
+  uint64_t count = 0;
+};
+
+// What a gather reports, in the device's memory.
+struct RowTally {
+  uint32_t trouble = 0;
+  uint32_t device_rows = 0;  // rows read from devices' memory
+};
+
+// Where a row is.
+struct RowPlace {
+  const std::byte* data = nullptr;  // null if there is no such row
+  bool on_device = false;
+};
+
+// The last partition that begins at `id` or before it. Partitions without nodes
+// come before the one that begins at the same id.
+__device__ inline uint32_t PartOfNode(const FeatureColumn& column,
+                                      uint64_t id) {
+  uint32_t first = 0, last = column.part_count;
+  while (last - first > 1) {
+    const uint32_t middle = (first + last) / 2;
+    (column.parts[middle].first_id <= id ? first : last) = middle;
+  }
+  return first;
+}
+
+// The place of the i-th row.
+__device__ inline RowPlace FindRow(const FeatureColumn& column,
+                                   const WantedRows& wanted, uint64_t i) {
+  uint64_t row = wanted.rows[i];
+  const uint32_t index =
+      wanted.parts == nullptr ? PartOfNode(column, row) : wanted.parts[i];
+  if (index >= column.part_count) return {};
+  const PartRows& part = column.parts[index];
+  if (wanted.parts == nullptr) row -= part.first_id;
+  if (row >= part.count) return {};
+  if (row < part.held) {
+    const std::byte* share = column.shares[row % column.share_count];
+    if (share != nullptr) {
+      const uint64_t at = row / column.share_count * column.row_bytes;
+      return {share + part.at + at, true};
+    }
+  }
+  return {part.pinned + row * column.row_bytes, false};
+}
+
+// Copies rows of a column to `to`, one after another, in words that all rows
+// are aligned for. A thread for each word. Rows that do not exist become zeros.
 template <typename Word>
 __global__ void __launch_bounds__(kMaxBlock)
-    GatherRows(RowColumn<Word> from, const uint64_t* rows, uint64_t count,
-               Word* to, uint32_t* trouble) {
-  const uint64_t words = count * from.row_words;
+    GatherRows(FeatureColumn column, WantedRows wanted, Word* to,
+               RowTally* tally) {
+  const uint64_t row_words = column.row_bytes / sizeof(Word);
+  const uint64_t words = wanted.count * row_words;
+  uint32_t device_rows = 0;
   for (uint64_t i = ThreadOfGrid(); i < words; i += ThreadsOfGrid()) {
-    const uint64_t row = rows[i / from.row_words];
-    if (row >= from.rows) {
-      Report(trouble, kBadRow);
+    const uint64_t word = i % row_words;
+    const RowPlace place = FindRow(column, wanted, i / row_words);
+    if (place.data == nullptr) {
+      Report(&tally->trouble, kBadRow);
       to[i] = Word{};
       continue;
     }
-    to[i] = from.words[row * from.row_words + i % from.row_words];
+    to[i] = reinterpret_cast<const Word*>(place.data)[word];
+    if (word == 0 && place.on_device) ++device_rows;
   }
+  if (device_rows > 0) atomicAdd(&tally->device_rows, device_rows);
 }
 
 }  // namespace millrace::cuda

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "common/base/status_macros.h"
+#include "common/base/strings.h"
+#include "common/cuda/runtime/cuda_status.h"
+#include "common/cuda/runtime/device.h"
+#include "common/cuda/sample/cuda_queue.cuh"
+#include "common/cuda/sample/device_array.cuh"
+#include "common/cuda/sample/gather_rows.cuh"
+#include "common/cuda/sample/row_worker.h"
+
+namespace millrace::cuda {
+namespace {
+
+template <typename Word>
+void Launch(const FeatureColumn& column, const WantedRows& wanted,
+            std::byte* to, RowTally* tally, CudaQueue& queue) {
+  const uint64_t words = wanted.count * (column.row_bytes / sizeof(Word));
+  queue.LaunchEach(GatherRows<Word>, words, column, wanted,
+                   reinterpret_cast<Word*>(to), tally);
+}
+
+// Copies in the widest words that rows and `to` are aligned for.
+void LaunchGather(const FeatureColumn& column, const WantedRows& wanted,
+                  std::byte* to, RowTally* tally, CudaQueue& queue) {
+  const uint64_t addresses = column.alignment | reinterpret_cast<uintptr_t>(to);
+  switch (addresses & -addresses) {
+    case 1:
+      return Launch<uint8_t>(column, wanted, to, tally, queue);
+    case 2:
+      return Launch<uint16_t>(column, wanted, to, tally, queue);
+    case 4:
+      return Launch<uint32_t>(column, wanted, to, tally, queue);
+    case 8:
+      return Launch<uint64_t>(column, wanted, to, tally, queue);
+    default:
+      return Launch<WideWord>(column, wanted, to, tally, queue);
+  }
+}
+
+}  // namespace
+
+struct RowWorker::State {
+  explicit State(cudaStream_t stream) : queue(stream) {}
+
+  CudaQueue queue;
+  DeviceArray<CudaQueue, uint64_t> rows{queue};
+  DeviceArray<CudaQueue, uint32_t> parts{queue};
+  DeviceArray<CudaQueue, RowTally> tally{queue};
+  RowTally last;
+};
+
+RowWorker::RowWorker(int device, cudaStream_t stream)
+    : device_(device),
+      stream_(stream),
+      state_(std::make_unique<State>(stream)) {}
+
+RowWorker::~RowWorker() {
+  const ScopedDevice current(device_);
+  state_.reset();
+  IgnoreFailure(cudaStreamSynchronize(stream_));
+  IgnoreFailure(cudaStreamDestroy(stream_));
+}
+
+absl::StatusOr<std::unique_ptr<RowWorker>> RowWorker::Create(int device) {
+  cudaStream_t stream = nullptr;
+  MILLRACE_RETURN_IF_ERROR(
+      CudaStatus(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
+                 StrCat("cannot make a stream of CUDA device ", device)));
+  return std::unique_ptr<RowWorker>(new RowWorker(device, stream));
+}
+
+GatherOutcome RowWorker::Gather(const FeatureColumn& column,
+                                std::span<const uint32_t> parts,
+                                std::span<const uint64_t> rows,
+                                std::byte* out) {
+  CudaQueue& queue = state_->queue;
+  if (!state_->rows.Reserve(rows.size()) ||
+      !state_->parts.Reserve(parts.size()) || !state_->tally.Reserve(1)) {
+    return queue.failed() ? GatherOutcome::kFailed : GatherOutcome::kNoMemory;
+  }
+  WantedRows wanted = {.rows = state_->rows.data(), .count = rows.size()};
+  queue.Upload(state_->rows.data(), rows.data(), rows.size_bytes());
+  if (!parts.empty()) {
+    wanted.parts = state_->parts.data();
+    queue.Upload(state_->parts.data(), parts.data(), parts.size_bytes());
+  }
+  RowTally tally;
+  queue.Upload(state_->tally.data(), &tally, sizeof tally);
+  LaunchGather(column, wanted, out, state_->tally.data(), queue);
+  if (!queue.Download(&tally, state_->tally.data(), sizeof tally)) {
+    return queue.failure() == cudaErrorMemoryAllocation
+               ? GatherOutcome::kNoMemory
+               : GatherOutcome::kFailed;
+  }
+  state_->last = tally;
+  return tally.trouble == 0 ? GatherOutcome::kDone : GatherOutcome::kBadRow;
+}
+
+uint64_t RowWorker::device_rows() const { return state_->last.device_rows; }
+cudaError_t RowWorker::failure() const { return state_->queue.failure(); }
+
+}  // namespace millrace::cuda
