@@ -8,6 +8,7 @@
 #include "common/base/strings.h"
 #include "common/cuda/runtime/device.h"
 #include "common/cuda/runtime/pinned_array.h"
+#include "common/cuda/sample/cuda_feature_rows.h"
 #include "common/cuda/sample/cuda_neighbor_drawer.h"
 #include "common/cuda/sample/cuda_topology_sampler.h"
 #include "common/tier/device_tier.h"
@@ -77,6 +78,22 @@ absl::StatusOr<DeviceSamplers> MakeDeviceSamplers(
         std::make_unique<cuda::CudaTopologySampler>(devices, fallback);
   }
   return samplers;
+}
+
+absl::StatusOr<std::shared_ptr<FeatureRows>> MakeDeviceFeatures(
+    const std::shared_ptr<const Store>& store, const std::vector<int>& gpus,
+    double ratio) {
+  MILLRACE_RETURN_IF_ERROR(CheckDevices(gpus));
+  MILLRACE_ASSIGN_OR_RETURN(std::shared_ptr<cuda::CudaFeatureRows> rows,
+                            cuda::CudaFeatureRows::Create(store, gpus, ratio));
+  for (const int device : gpus) {
+    MILLRACE_ASSIGN_OR_RETURN(const cuda::DeviceMemoryUse use,
+                              cuda::MemoryUseOf(device));
+    LogInfo(StrCat("CUDA device ", device, " holds ",
+                   rows->features().bytes_each(), " bytes of feature rows; ",
+                   use.free_bytes, " of ", use.total_bytes, " are free"));
+  }
+  return rows;
 }
 
 }  // namespace millrace

@@ -119,7 +119,9 @@ void LocalBatchSource::CountRows(const Batch& batch) const {
 }
 
 std::optional<PlaceCounts> LocalBatchSource::counts() const {
-  PlaceCounts counts = {.hops = hops_.counts(), .host_reads = host_reads_};
+  PlaceCounts counts;
+  counts.hops = hops_.counts();
+  counts.host_reads = host_reads_;
   if (features_ != nullptr) counts.device_reads = features_->counts();
   return counts;
 }
