@@ -55,55 +55,44 @@ class Planner {
   Plan Make() {
     const Schema& schema = store_.schema();
     for (size_t t = 0; t < schema.node_types.size(); ++t) {
-      plan_.columns.push_back(PlanNodes(static_cast<TypeIndex>(t)));
+      const PartitionBook& book = store_.book(static_cast<TypeIndex>(t));
+      AddColumn(
+          schema.node_types[t].feature, [&](int p) { return book.begin(p); },
+          [&](const Partition& from) { return from.nodes[t].feature; });
     }
     for (size_t r = 0; r < schema.relations.size(); ++r) {
-      plan_.columns.push_back(PlanEdges(static_cast<RelationIndex>(r)));
+      AddColumn(
+          schema.relations[r].feature, [](int) { return uint64_t{0}; },
+          [&](const Partition& from) { return from.edges[r].feature; });
     }
     return std::move(plan_);
   }
 
  private:
-  PlannedColumn PlanNodes(TypeIndex type) {
-    const ColumnSpec& spec = store_.schema().node_types[type].feature;
-    PlannedColumn column;
-    if (!spec.present()) return column;
+  // first_id(p) is PartRows::first_id, and rows(partition) the array.
+  template <typename FirstIdFn, typename RowsFn>
+  void AddColumn(const ColumnSpec& spec, FirstIdFn first_id, RowsFn rows) {
+    PlannedColumn& column = plan_.columns.emplace_back();
+    if (!spec.present()) return;
     column.row_bytes = spec.row_bytes();
     for (int p = 0; p < store_.partition_count(); ++p) {
       const Partition* partition = store_.partition(p);
-      AddPart(store_.book(type).begin(p),
-              partition == nullptr ? Array() : partition->nodes[type].feature,
-              column);
+      column.rows.push_back(partition == nullptr ? Array() : rows(*partition));
+      const auto count = static_cast<uint64_t>(column.rows.back().rows());
+      column.parts.push_back(PlacePart(first_id(p), count, column.row_bytes));
     }
-    return column;
   }
 
-  PlannedColumn PlanEdges(RelationIndex relation) {
-    const ColumnSpec& spec = store_.schema().relations[relation].feature;
-    PlannedColumn column;
-    if (!spec.present()) return column;
-    column.row_bytes = spec.row_bytes();
-    for (int p = 0; p < store_.partition_count(); ++p) {
-      const Partition* partition = store_.partition(p);
-      AddPart(
-          0,
-          partition == nullptr ? Array() : partition->edges[relation].feature,
-          column);
-    }
-    return column;
-  }
-
-  void AddPart(uint64_t first_id, const Array& rows, PlannedColumn& column) {
+  PartRows PlacePart(uint64_t first_id, uint64_t count, uint64_t row_bytes) {
     PartRows part;
     part.first_id = first_id;
-    part.count = static_cast<uint64_t>(rows.rows());
-    part.held = HottestRows(ratio_, part.count);
+    part.count = count;
+    part.held = HottestRows(ratio_, count);
     part.at = plan_.share_bytes;
     const uint64_t most =
         (part.held + plan_.share_count - 1) / plan_.share_count;
-    plan_.share_bytes += RoundUp(most * column.row_bytes);
-    column.parts.push_back(part);
-    column.rows.push_back(rows);
+    plan_.share_bytes += RoundUp(most * row_bytes);
+    return part;
   }
 
   const Store& store_;
