@@ -47,7 +47,7 @@ while (($# > 0)); do
 done
 [[ $preset =~ ^(release|dev|cuda|asan|tsan)$ ]] ||
   usage_error "--preset is release, dev, cuda, asan or tsan, not '$preset'"
-[[ $preset != cuda ]] || setup_options+=(--no-train --cuda)
+[[ $preset != cuda ]] || setup_options+=(--cuda)
 [[ $preset != asan ]] || setup_options+=(--checks)  # for Clang
 if [[ -n $data ]]; then
   [[ -d $data ]] || usage_error "--data: there is no folder $data"
