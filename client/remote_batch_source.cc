@@ -16,6 +16,7 @@
 #include "common/base/field_error.h"
 #include "common/base/interrupt.h"
 #include "common/base/mutex.h"
+#include "common/base/status_lines.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"

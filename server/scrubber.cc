@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/strings/str_format.h"
+#include "common/base/status_lines.h"
 #include "common/base/strings.h"
 #include "common/graph/damaged_file.h"
 #include "common/graph/verify.h"

@@ -11,6 +11,7 @@
 
 #include "absl/base/call_once.h"
 #include "common/base/field_error.h"
+#include "common/base/status_lines.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"

@@ -14,6 +14,7 @@
 #include "client/cli/commands.h"
 #include "client/flags/job_flags.h"
 #include "common/base/field_error.h"
+#include "common/base/status_lines.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"

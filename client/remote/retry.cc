@@ -7,6 +7,7 @@
 
 #include "common/base/field_error.h"
 #include "common/base/mutex.h"
+#include "common/base/status_lines.h"
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"
 #include "common/wire/error_info.h"

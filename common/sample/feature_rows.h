@@ -24,14 +24,15 @@ class FeatureRows {
   // Returns uninitialised memory for rows, aligned to 64 bytes. The last copy
   // of the pointer frees it, on any thread, also after this object has been
   // destroyed.
-  // RESOURCE_EXHAUSTED: there is not enough. INTERNAL: the device has failed.
+  // RESOURCE_EXHAUSTED: there is not enough. UNAVAILABLE: the device has
+  // failed.
   virtual absl::StatusOr<std::shared_ptr<std::byte>> Allocate(
       uint64_t bytes) = 0;
 
   // Does what GatherRows() (gather.h) does for NodeColumn::kFeature. `out` must
   // be in memory from Allocate().
-  // RESOURCE_EXHAUSTED: a device does not have enough memory. INTERNAL: it has
-  // failed. Also the errors of GatherRows(), word for word.
+  // RESOURCE_EXHAUSTED: a device does not have enough memory. UNAVAILABLE: it
+  // has failed. Also the errors of GatherRows(), word for word.
   virtual absl::Status GatherNodes(TypeIndex type,
                                    std::span<const uint64_t> ids,
                                    std::byte* out) = 0;

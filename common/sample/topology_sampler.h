@@ -35,9 +35,9 @@ class TopologySampler {
   // Returns what SampleTopology() (draw/sampler.h) returns for `store`, bit for
   // bit, or nullopt if the caller must call that. `store` is the one that the
   // sampler was made for, perhaps with more splits; `reserve` may be null.
-  // FAILED_PRECONDITION: the CPU would have to make the batch, but must not.
-  // RESOURCE_EXHAUSTED: the batch does not fit into the memory of a device, or
-  // into pinned memory. INTERNAL: a device has failed.
+  // FAILED_PRECONDITION: the CPU would have to make the batch, but must not; or
+  // the batch does not fit into the memory of a device. RESOURCE_EXHAUSTED: too
+  // little pinned memory now. UNAVAILABLE: a device has failed.
   virtual absl::StatusOr<std::optional<Batch>> Sample(
       const Store& store, const ResolvedJob& job,
       const TopologyRequest& request, const ResolvedSeeds& seeds,

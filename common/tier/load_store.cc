@@ -9,17 +9,14 @@
 
 #include "common/base/field_error.h"
 #include "common/base/log.h"
+#include "common/base/status_lines.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/tier/device_tier.h"
+#include "common/tier/until_failure.h"
 
 namespace millrace {
 namespace {
-
-std::string FirstLine(const absl::Status& status) {
-  const std::string text(status.message());
-  return text.substr(0, text.find('\n'));
-}
 
 absl::Status CheckGpus(const std::vector<int>& gpus) {
   for (size_t i = 0; i < gpus.size(); ++i) {
@@ -78,10 +75,7 @@ class StoreLoader {
   absl::Status LoadFeatures(MemoryTier tier);
   absl::Status LoadGraph(MemoryTier tier);
 
-  LoadedStore Finish() {
-    loaded_.store = store_;
-    return std::move(loaded_);
-  }
+  LoadedStore Finish();
 
  private:
   // Copies to memory of the host.
@@ -146,6 +140,27 @@ absl::Status StoreLoader::LoadGraph(MemoryTier tier) {
     default:
       return absl::OkStatus();
   }
+}
+
+LoadedStore StoreLoader::Finish() {
+  loaded_.store = store_;
+  const auto failure = std::make_shared<DeviceFailure>();
+  if (options_.graph == MemoryTier::kAuto &&
+      options_.fallback == DeviceFallback::kAllow) {
+    if (loaded_.sampler != nullptr) {
+      loaded_.sampler = std::make_unique<SamplerUntilFailure>(
+          std::move(loaded_.sampler), failure);
+    }
+    if (loaded_.drawer != nullptr) {
+      loaded_.drawer = std::make_unique<DrawerUntilFailure>(
+          std::move(loaded_.drawer), failure);
+    }
+  }
+  if (options_.features == MemoryTier::kAuto && loaded_.features != nullptr) {
+    loaded_.features =
+        std::make_shared<RowsUntilFailure>(store_, std::move(loaded_.features));
+  }
+  return std::move(loaded_);
 }
 
 // Calls `load` with the best tier that is possible. `what` is "the graph is" or

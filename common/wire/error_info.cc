@@ -60,15 +60,4 @@ bool IsServedElsewhere(const absl::Status& status) {
           ErrorInfoOf(status).moved);
 }
 
-std::string FirstLine(const absl::Status& status) {
-  const std::string message(status.message());
-  return message.substr(0, message.find('\n'));
-}
-
-std::string AdviceOf(const absl::Status& status) {
-  const std::string message(status.message());
-  const size_t line_end = message.find('\n');
-  return line_end == message.npos ? "" : message.substr(line_end);
-}
-
 }  // namespace millrace

@@ -45,9 +45,4 @@ bool IsRetryable(const absl::Status& status);
 // another store, other partitions or a damaged file, or does not let us in.
 bool IsServedElsewhere(const absl::Status& status);
 
-// The first line of a message: what went wrong, without what to do.
-std::string FirstLine(const absl::Status& status);
-// The rest of the message, starting with its line feed; empty if there is none.
-std::string AdviceOf(const absl::Status& status);
-
 }  // namespace millrace

@@ -37,6 +37,12 @@ ServerOptions Complete(ServerOptions options) {
   return options;
 }
 
+// Whether an error already tells the client when to retry.
+bool SaysWhenToRetry(const absl::Status& status) {
+  return ErrorInfoOf(status).retry_after > absl::ZeroDuration() ||
+         status.message().starts_with(kEndedForOthers);
+}
+
 }  // namespace
 
 // Every live call has at most one task in a pool. While some calls are being
@@ -120,7 +126,12 @@ absl::Status ServerCore::Draw(int partition, const DrawContext& context,
   return DrawNeighbors(*store, partition, context, frontier, picks);
 }
 
-absl::Status ServerCore::NoteDamage(absl::Status status) {
+absl::Status ServerCore::ErrorForClient(absl::Status status) {
+  if (absl::IsResourceExhausted(status) && !SaysWhenToRetry(status)) {
+    // Pinned memory, or that of a GPU, which other calls will free.
+    return WithErrorInfo(
+        status, {.partition = std::nullopt, .retry_after = kRetryAfter});
+  }
   const std::string file = FindDamagedFile(status);
   if (file.empty()) return status;
   damage.Note(file, status);

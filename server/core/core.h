@@ -64,7 +64,7 @@ struct ServerCore {
   // file of this store makes the server stop serving the file's partition, and
   // becomes one that sends the client to another server and does not reveal the
   // store's path.
-  absl::Status NoteDamage(absl::Status status);
+  absl::Status ErrorForClient(absl::Status status);
 
   // The client's deadline, capped by the longest allowed one; if the client set
   // none, the default from now on.

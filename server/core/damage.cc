@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_replace.h"
+#include "common/base/status_lines.h"
 #include "common/base/strings.h"
 #include "common/graph/damaged_file.h"
 #include "common/wire/error_info.h"

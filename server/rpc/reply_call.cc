@@ -49,7 +49,7 @@ void ReplyCall::OnCancel() {
 void ReplyCall::End(const absl::Status& status) {
   ServerCore& core = call_.core();
   core.metrics.CountCall(name_, status);
-  if (!status.ok()) return Finish(ToGrpcStatus(core.NoteDamage(status)));
+  if (!status.ok()) return Finish(ToGrpcStatus(core.ErrorForClient(status)));
   call_.AwaitClient();
   StartWriteAndFinish(&reply_, ::grpc::WriteOptions(), ::grpc::Status::OK);
 }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "common/base/status_lines.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
 #include "common/graph/damaged_file.h"
@@ -116,8 +117,8 @@ absl::Status SampleFrames::MakeBatch() {
   const StreamContent content = {core.store->manifest(), request.job,
                                  request.columns, request.explicit_seeds,
                                  request.explicit_negatives};
-  source_ = StreamBatch({*core.store, core.features.get()}, content, batch, home_,
-                        request.cached_rows);
+  source_ = StreamBatch({*core.store, core.features.get()}, content, batch,
+                        home_, request.cached_rows);
   return absl::OkStatus();
 }
 
@@ -181,7 +182,7 @@ absl::StatusOr<Batch> SampleFrames::SampleByOwner(const SampleRequest& request,
 // on this server, which will then ask another server for that partition.
 absl::Status SampleFrames::WithOwnersDamage(const absl::Status& status) {
   ServerCore& core = call_.core();
-  absl::Status noted = core.NoteDamage(status);
+  absl::Status noted = core.ErrorForClient(status);
   const ErrorInfo info = ErrorInfoOf(noted);
   if (FindDamagedFile(status).empty() || core.fleet == nullptr ||
       info.partition.value_or(home_) == home_) {

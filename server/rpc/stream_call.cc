@@ -52,7 +52,7 @@ absl::StatusOr<std::optional<::grpc::ByteBuffer>> StreamCall::MakeFrame() {
   ServerCore& core = call_.core();
   MILLRACE_RETURN_IF_ERROR(CheckNotCancelled(call_.context()));
   absl::StatusOr<std::optional<::grpc::ByteBuffer>> frame = maker_->Next();
-  if (!frame.ok()) return core.NoteDamage(frame.status());
+  if (!frame.ok()) return core.ErrorForClient(frame.status());
   if (frame->has_value()) core.metrics.AddBytes((*frame)->Length());
   return frame;
 }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/strings/cord.h"
+#include "common/base/status_lines.h"
 #include "common/base/strings.h"
 #include "common/wire/error_info.h"
 

@@ -32,7 +32,7 @@ class DeviceFeatures {
   // both numbers. FAILED_PRECONDITION: rows that are read in the store are not
   // pinned (AllocatePinnedArray()), which are all those not copied, and all
   // copied ones if a device cannot read another one's memory; the message says
-  // which. INTERNAL: a device does not work.
+  // which. UNAVAILABLE: a device does not work.
   static absl::StatusOr<std::unique_ptr<DeviceFeatures>> Create(
       const Store& store, const std::vector<int>& devices, double ratio);
 

@@ -17,6 +17,11 @@ constexpr char kArchitectureAdvice[] =
     "use a device of compute capability 7.5 or later, or build with its "
     "architecture in CMAKE_CUDA_ARCHITECTURES";
 
+constexpr char kFailureAdvice[] =
+    "restart the process; `nvidia-smi` and the kernel's log (dmesg) may say "
+    "what "
+    "happened to the device";
+
 }  // namespace
 
 absl::Status CudaStatus(cudaError_t status, std::string_view what) {
@@ -43,7 +48,7 @@ absl::Status CudaStatus(cudaError_t status, std::string_view what) {
       return absl::FailedPreconditionError(
           StrCat(text, "\n", kArchitectureAdvice));
     default:
-      return absl::InternalError(text);
+      return absl::UnavailableError(StrCat(text, "\n", kFailureAdvice));
   }
 }
 

@@ -15,7 +15,7 @@ namespace millrace::cuda {
 // too.
 // RESOURCE_EXHAUSTED: too little memory. FAILED_PRECONDITION: there is no
 // device, no driver, or one that cannot run this program's kernels; the second
-// line says what to do. INTERNAL: all other errors, most of which leave the
+// line says what to do. UNAVAILABLE: all other errors, most of which leave the
 // process without the device.
 absl::Status CudaStatus(cudaError_t status, std::string_view what);
 

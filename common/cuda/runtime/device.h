@@ -18,7 +18,7 @@ struct DeviceInfo {
 // Makes a device ready to run this program's kernels, and to keep the memory
 // that streams free for their next allocations.
 // FAILED_PRECONDITION: there is no driver or device, or it cannot run the
-// kernels. INTERNAL: the device does not work.
+// kernels. UNAVAILABLE: the device does not work.
 absl::StatusOr<DeviceInfo> OpenDevice(int index);
 
 // Makes a device the calling thread's current one, which the runtime's calls

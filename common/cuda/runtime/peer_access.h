@@ -10,7 +10,7 @@ namespace millrace::cuda {
 // Lets kernels of `device` read memory of `peer` that cudaMalloc() gives, until
 // the process ends. Returns false if the devices have no way to do so. Both
 // must be open.
-// INTERNAL: a device does not work.
+// UNAVAILABLE: a device does not work.
 absl::StatusOr<bool> EnablePeerAccess(int device, int peer);
 
 // Does the same for each of the devices and each other one. Returns whether all

@@ -26,8 +26,8 @@ class PinnedPool : public std::enable_shared_from_this<PinnedPool> {
 
   // Uninitialised, aligned to 64 bytes. Freed, or kept, with the last copy of
   // the pointer.
-  // RESOURCE_EXHAUSTED: the host does not have that much. INTERNAL: the device
-  // does not work.
+  // RESOURCE_EXHAUSTED: the host does not have that much. UNAVAILABLE: the
+  // device does not work.
   absl::StatusOr<std::shared_ptr<std::byte>> Allocate(uint64_t bytes);
 
   uint64_t idle_bytes() const;

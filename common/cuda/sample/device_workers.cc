@@ -29,7 +29,7 @@ absl::StatusOr<HopOutcome> DeviceWorkers::Run(Work work) {
   outcome = RunOnce(work);
   EndAlone();
   if (!outcome.ok() || *outcome != HopOutcome::kNoMemory) return outcome;
-  return absl::ResourceExhaustedError(
+  return absl::FailedPreconditionError(
       StrCat("the batch does not fit into the memory of CUDA device ", device_,
              "\nuse a smaller batch size or fanouts"));
 }

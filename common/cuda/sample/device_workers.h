@@ -33,8 +33,8 @@ class DeviceWorkers {
   // Has a worker do `work`, which may be called twice. If the device has too
   // little memory, waits until all other work has ended, and tries again alone.
   // The outcome is kMade or kTrouble.
-  // RESOURCE_EXHAUSTED: the work alone does not fit into the memory of the
-  // device. INTERNAL: the device has failed. Also fails as `work` does.
+  // FAILED_PRECONDITION: the work alone does not fit into the memory of the
+  // device. UNAVAILABLE: the device has failed. Also fails as `work` does.
   absl::StatusOr<HopOutcome> Run(Work work);
 
  private:

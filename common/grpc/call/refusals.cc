@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/base/status_lines.h"
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"
 #include "common/wire/error_info.h"

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "common/base/status_lines.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/wire/error_info.h"

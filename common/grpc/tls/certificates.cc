@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "common/base/field_error.h"
+#include "common/base/status_lines.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/file/file.h"

@@ -9,6 +9,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/time/clock.h"
 #include "common/base/mutex.h"
+#include "common/base/status_lines.h"
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"
 #include "common/grpc/tls/x509.h"

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/base/mutex.h"
+#include "common/base/status_lines.h"
 #include "common/base/status_macros.h"
 #include "common/grpc/tls/certificates.h"
 #include "common/wire/error_info.h"

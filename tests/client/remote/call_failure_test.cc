@@ -7,6 +7,7 @@
 #include <string>
 
 #include "common/base/field_error.h"
+#include "common/base/status_lines.h"
 #include "common/wire/error_info.h"
 #include "tests/support/fake_replicas.h"
 #include "tests/support/fake_timer.h"

@@ -79,7 +79,7 @@ TEST(CudaStatusTest, SaysWhatToDo) {
   EXPECT_EQ(CudaStatus(cudaErrorMemoryAllocation, "x").code(),
             absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(CudaStatus(cudaErrorIllegalAddress, "x").code(),
-            absl::StatusCode::kInternal);
+            absl::StatusCode::kUnavailable);
 }
 
 }  // namespace

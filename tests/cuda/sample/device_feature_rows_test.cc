@@ -444,7 +444,7 @@ TEST_F(DeviceFeatureRowsTest, BlocksMayOutliveIt) {
 
 // Whether an error is one that failed calls of the runtime cause.
 bool IsDeviceError(const absl::Status& status) {
-  return absl::IsInternal(status) || absl::IsResourceExhausted(status) ||
+  return absl::IsUnavailable(status) || absl::IsResourceExhausted(status) ||
          absl::IsFailedPrecondition(status);
 }
 

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <string>
 
+#include "common/base/status_lines.h"
 #include "common/wire/error_info.h"
 #include "tests/support/test_ca.h"
 #include "tests/support/test_directory.h"

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/tier/until_failure.h"
+
+#include <string>
+
+#include "common/base/block.h"
+#include "common/base/log.h"
+#include "common/base/status_lines.h"
+#include "common/base/strings.h"
+#include "common/sample/gather.h"
+
+namespace millrace {
+
+bool DeviceFailure::Note(const absl::Status& status) {
+  if (!absl::IsUnavailable(status)) return false;
+  if (!noted_.exchange(true)) {
+    LogWarning(
+        StrCat(FirstLine(status), "; from now on the CPU does its work"));
+  }
+  return true;
+}
+
+absl::StatusOr<std::optional<Batch>> SamplerUntilFailure::Sample(
+    const Store& store, const ResolvedJob& job, const TopologyRequest& request,
+    const ResolvedSeeds& seeds, const Reserve& reserve) {
+  if (failure_->noted()) return std::nullopt;
+  auto batch = device_->Sample(store, job, request, seeds, reserve);
+  if (failure_->Note(batch.status())) return std::nullopt;
+  return batch;
+}
+
+absl::StatusOr<bool> DrawerUntilFailure::Draw(const Store& store, int part,
+                                              const DrawContext& context,
+                                              const Frontier& frontier,
+                                              Picks& picks) {
+  if (failure_->noted()) return false;
+  auto drawn = device_->Draw(store, part, context, frontier, picks);
+  if (failure_->Note(drawn.status())) return false;
+  return drawn;
+}
+
+absl::StatusOr<std::shared_ptr<std::byte>> RowsUntilFailure::Allocate(
+    uint64_t bytes) {
+  if (failure_.noted()) return AllocateBlock(bytes);
+  auto block = device_->Allocate(bytes);
+  if (failure_.Note(block.status())) return AllocateBlock(bytes);
+  return block;
+}
+
+absl::Status RowsUntilFailure::GatherNodes(TypeIndex type,
+                                           std::span<const uint64_t> ids,
+                                           std::byte* out) {
+  if (!failure_.noted()) {
+    absl::Status status = device_->GatherNodes(type, ids, out);
+    if (!failure_.Note(status)) return status;
+  }
+  return GatherRows(*store_, type, NodeColumn::kFeature, ids, out);
+}
+
+absl::Status RowsUntilFailure::GatherEdges(RelationIndex relation,
+                                           std::span<const uint32_t> parts,
+                                           std::span<const uint64_t> rows,
+                                           std::byte* out) {
+  if (!failure_.noted()) {
+    absl::Status status = device_->GatherEdges(relation, parts, rows, out);
+    if (!failure_.Note(status)) return status;
+  }
+  return GatherEdgeRows(*store_, relation, parts, rows, out);
+}
+
+}  // namespace millrace

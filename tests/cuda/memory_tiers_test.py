@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs programs with their store in all kinds of memory, and where a device is
+missing, too small or lost, under tests/ptxemu.
+
+  memory_tiers_test.py --bin BIN
+
+Skipped (77) unless the runtime is tests/ptxemu.
+"""
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+JOB = ("--fanouts", "3,2", "--batch-size", "40")
+ON_GPU = ("--graph-memory", "cuda", "--device-fallback", "forbid")
+TIERS = (
+    ("--graph-memory", "ram", "--feature-memory", "ram"), ON_GPU,
+    ("--graph-memory", "pinned", "--feature-memory", "pinned"),
+    ("--graph-memory", "auto", "--feature-memory", "auto"),
+    (*ON_GPU, "--feature-memory", "cuda"), (*ON_GPU, "--cache-ratio", "0.25"),
+    ("--feature-memory", "cuda"), (*ON_GPU, "--gpus", "1"),
+    ("--graph-memory", "pinned", "--cache-ratio", "0.5", "--gpus", "0,1"))
+
+
+class MemoryTiersTest(unittest.TestCase):
+    bin = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.directory = tempfile.TemporaryDirectory(prefix="millrace-tiers-")
+        cls.folder = pathlib.Path(cls.directory.name)
+        for words in (("import", "fake", "--nodes", "160", "--avg-degree", "5",
+                       "--features", "6", "--classes", "2", "--out", "one"),
+                      ("partition", "one", "--parts", "2", "--out", "two")):
+            subprocess.run([cls.bin / "millrace", *words], cwd=cls.folder,
+                           check=True, capture_output=True)
+        cls.total = cls.run_program("digest", "--store", "one").stdout
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.directory.cleanup()
+
+    @classmethod
+    def run_program(cls, command, *options, **variables):
+        return subprocess.run(
+            [cls.bin / "millrace", command, *options, *JOB], cwd=cls.folder,
+            capture_output=True, text=True, check=False, timeout=120,
+            env=os.environ | {"PTXEMU_DEVICES": "2"} | variables)
+
+    def expect_right(self, run):
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertEqual(run.stdout, self.total)
+
+    def expect_refused(self, run, *words):
+        """Exit status 1 and two lines, what is wrong and what to do."""
+        self.assertEqual(run.returncode, 1, run.stderr)
+        lines = [line for line in run.stderr.splitlines()
+                 if line.startswith("millrace digest: ")]
+        self.assertEqual(len(lines), 2, run.stderr)
+        for word in words:
+            self.assertIn(word, lines[0])
+
+    def test_digests_are_equal(self):
+        for store in ("one", "two"):
+            for tier in TIERS:
+                with self.subTest(store=store, tier=tier):
+                    self.expect_right(
+                        self.run_program("digest", "--store", store, *tier))
+
+    def test_samples_are_equal(self):
+        plain = self.run_program("sample", "--store", "two", "--with-features")
+        for tier in TIERS:
+            with self.subTest(tier=tier):
+                run = self.run_program("sample", "--store", "two",
+                                       "--with-features", *tier)
+                self.assertEqual((run.returncode, run.stdout),
+                                 (0, plain.stdout), run.stderr)
+
+    def bench(self, *options):
+        run = self.run_program("bench", "--store", "two", "--batches", "4",
+                               "--json", *options)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        return json.loads(run.stdout)
+
+    def test_bench_counts_by_place(self):
+        plain = self.bench()
+        self.assertEqual((plain["gpu_hops"], plain["cpu_hops"]), (0, 8))
+        self.assertEqual(plain["gpu_rows"] + plain["gpu_pinned_rows"], 0)
+        self.assertGreater(plain["cpu_rows"], 100)
+        graph = self.bench(*ON_GPU)
+        self.assertEqual((graph["gpu_hops"], graph["cpu_hops"]), (8, 0))
+        self.assertEqual(graph["cpu_rows"], plain["cpu_rows"])
+        both = self.bench(*ON_GPU, "--feature-memory", "cuda")
+        self.assertEqual((both["gpu_rows"], both["gpu_pinned_rows"],
+                          both["cpu_rows"]), (plain["cpu_rows"], 0, 0))
+        cached = self.bench("--cache-ratio", "0.25", "--gpus", "0,1")
+        self.assertGreater(cached["gpu_rows"], 0)
+        self.assertGreater(cached["gpu_pinned_rows"], 0)
+        self.assertEqual(cached["gpu_rows"] + cached["gpu_pinned_rows"],
+                         plain["cpu_rows"])
+
+    def test_refuses_without_a_device(self):
+        for variables, words in (
+                ({"PTXEMU_DRIVER": "0"}, "cudaErrorInsufficientDriver"),
+                ({"PTXEMU_DEVICES": "0"}, "cudaErrorNoDevice")):
+            for options in (ON_GPU, ("--graph-memory", "pinned"),
+                            ("--feature-memory", "cuda"),
+                            ("--feature-memory", "pinned"),
+                            ("--cache-ratio", "0.5")):
+                with self.subTest(words=words, options=options):
+                    self.expect_refused(
+                        self.run_program("digest", "--store", "one", *options,
+                                         **variables), "CUDA", words)
+
+    def test_refuses_a_device_that_is_not_there(self):
+        self.expect_refused(
+            self.run_program("digest", "--store", "one", *ON_GPU, "--gpus",
+                             "2"), "CUDA device 2")
+
+    def test_auto_uses_memory_of_the_host_and_says_why(self):
+        run = self.run_program("digest", "--store", "one", "--graph-memory",
+                               "auto", "--feature-memory", "auto",
+                               PTXEMU_DRIVER="0")
+        self.expect_right(run)
+        for words in ("the graph is not in a GPU's memory: ",
+                      "the graph is not in pinned memory: ",
+                      "features are not in a GPU's memory: "):
+            self.assertEqual(run.stderr.count(words), 1, run.stderr)
+
+    def test_what_does_not_fit_is_refused_with_both_numbers(self):
+        for options in (ON_GPU, ("--feature-memory", "cuda")):
+            with self.subTest(options=options):
+                run = self.run_program("digest", "--store", "one", *options,
+                                       PTXEMU_MEMORY="2000")
+                self.expect_refused(run, "2000")
+                self.assertRegex(run.stderr, r"[0-9]+ .*2000")
+
+    def test_auto_uses_pinned_memory_where_the_device_is_small(self):
+        run = self.run_program("digest", "--store", "one", "--graph-memory",
+                               "auto", PTXEMU_MEMORY="2000000")
+        self.expect_right(run)
+
+    def test_a_lost_device(self):
+        lost = {"PTXEMU_FAIL": "cudaLaunchKernel:60=719"}
+        self.expect_refused(
+            self.run_program("digest", "--store", "one", *ON_GPU, **lost),
+            "CUDA device 0 has failed", "cudaErrorLaunchFailure")
+        run = self.run_program("digest", "--store", "one", "--graph-memory",
+                               "auto", **lost)
+        self.expect_right(run)
+        self.assertEqual(run.stderr.count("from now on the CPU does its work"),
+                         1, run.stderr)
+
+    def test_wrong_usage(self):
+        for options in (("--cache-ratio", "0.5", "--feature-memory", "cuda"),
+                        ("--gpus", "0,0"), ("--gpus", "x"),
+                        ("--device-fallback", "forbid"),
+                        ("--cache-ratio", "2")):
+            with self.subTest(options=options):
+                run = self.run_program("digest", "--store", "one", *options)
+                self.assertEqual(run.returncode, 2, run.stderr)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--bin", type=pathlib.Path, required=True)
+    args, rest = parser.parse_known_args()
+    MemoryTiersTest.bin = args.bin.resolve()
+    with tempfile.TemporaryDirectory() as empty:
+        absent = subprocess.run(
+            [MemoryTiersTest.bin / "millrace", "import", "fake", "--nodes",
+             "9", "--avg-degree", "2", "--features", "2", "--classes", "2",
+             "--out", f"{empty}/tiny"], check=True, capture_output=True)
+        absent = subprocess.run(
+            [MemoryTiersTest.bin / "millrace", "digest", "--store",
+             f"{empty}/tiny", *ON_GPU, *JOB], capture_output=True, text=True,
+            check=False, env=os.environ | {"PTXEMU_DRIVER": "0"})
+    if "cudaErrorInsufficientDriver" not in absent.stderr:
+        print("skipped: the CUDA runtime is not ptxemu")
+        sys.exit(77)
+    unittest.main(argv=[sys.argv[0], *rest])

@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Runs what uses GPUs under many schedules of tests/ptxemu: its tests and the
+# jobs of tests/golden, with 8 seeds of each of three schedules, half of them with
+# two GPUs; and lets each call of the CUDA runtime fail once in a program. Takes
+# hours.
+#
+# Usage: tests/ptxemu/matrix.sh [OPTION]...
+#   --build DIR  a build of the preset cuda (default: build/cuda)
+#   --seeds N    number of seeds (default: 8)
+#   --help       this text
+set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/../../deploy/lib.sh"
+
+build=$ROOT/build/cuda seeds=8
+while (($# > 0)); do
+  case $1 in
+    --build | --seeds)
+      (($# > 1)) || usage_error "$1 needs a value"
+      case $1 in
+        --build) build=$(cd "$2" && pwd) ;;
+        --seeds) seeds=$2 ;;
+      esac
+      shift
+      ;;
+    --help) print_help; exit 0 ;;
+    *) usage_error "unknown option $1" ;;
+  esac
+  shift
+done
+export LD_LIBRARY_PATH=$build/tests/ptxemu/lib
+mkdir -p "$build/logs"
+failed=0
+
+# attempt WHAT COMMAND...: runs it, and says how it ended.
+attempt() {
+  local what=$1 start=$SECONDS outcome=passed
+  shift
+  if ! "$@" >"$build/logs/matrix.txt" 2>&1; then
+    outcome=FAILED
+    failed=$((failed + 1))
+    tail -n 40 "$build/logs/matrix.txt"
+  fi
+  say "$what: $outcome in $((SECONDS - start)) s"
+}
+
+golden() {
+  /usr/bin/python3 -B "$ROOT/tests/golden/digests_test.py" --bin "$build/bin" \
+    --data "$ROOT/tests/data" --seed "$1" --sources "$2" --memory "$3"
+}
+
+for ((seed = 1; seed <= seeds; ++seed)); do
+  for schedule in random lazy eager; do
+    PTXEMU_SEED=$seed PTXEMU_SCHED=$schedule PTXEMU_DEVICES=2 attempt \
+      "tests, seed $seed, $schedule" ctest --test-dir "$build" \
+      --output-on-failure --tests-regex '^(device_|cuda_runtime|memory_tiers)'
+  done
+  # Schedules of sources change with the seed; see SCHEDULES in digests_test.py.
+  for ((number = 3 * seed - 2; number <= 3 * seed; ++number)); do
+    attempt "digests, schedule $number" golden "$number" store,fleet-2 \
+      "--graph-memory cuda --feature-memory cuda"
+    PTXEMU_DEVICES=2 attempt "digests, schedule $number, two GPUs" golden \
+      "$number" store-2,fleet \
+      "--graph-memory pinned --cache-ratio 0.4 --gpus 0,1"
+  done
+done
+attempt "failures at each call" /usr/bin/python3 -B \
+  "$ROOT/tests/cuda/failed_programs_test.py" --bin "$build/bin"
+say "$failed runs failed"
+exit "$((failed > 0))"

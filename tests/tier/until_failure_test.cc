@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/tier/until_failure.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/sample/gather.h"
+#include "common/sample/resolve_job.h"
+#include "tests/support/captured_log.h"
+#include "tests/support/sampled.h"
+#include "tests/support/test_store.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kFailed[] = "CUDA device 0 has failed";
+
+// Devices that return `status`, or what they are asked for if it is OK, and
+// count their calls.
+struct Device {
+  absl::Status status;
+  int calls = 0;
+};
+
+class FakeSampler final : public TopologySampler {
+ public:
+  explicit FakeSampler(Device& device) : device_(device) {}
+  absl::StatusOr<std::optional<Batch>> Sample(const Store&, const ResolvedJob&,
+                                              const TopologyRequest&,
+                                              const ResolvedSeeds&,
+                                              const Reserve&) override {
+    ++device_.calls;
+    if (!device_.status.ok()) return device_.status;
+    return Batch();
+  }
+
+ private:
+  Device& device_;
+};
+
+class FakeDrawer final : public NeighborDrawer {
+ public:
+  explicit FakeDrawer(Device& device) : device_(device) {}
+  absl::StatusOr<bool> Draw(const Store&, int, const DrawContext&,
+                            const Frontier&, Picks&) override {
+    ++device_.calls;
+    if (!device_.status.ok()) return device_.status;
+    return true;
+  }
+
+ private:
+  Device& device_;
+};
+
+// Writes nothing.
+class FakeRows final : public FeatureRows {
+ public:
+  explicit FakeRows(Device& device) : device_(device) {}
+  absl::StatusOr<std::shared_ptr<std::byte>> Allocate(uint64_t bytes) override {
+    ++device_.calls;
+    if (!device_.status.ok()) return device_.status;
+    return std::shared_ptr<std::byte>(new std::byte[bytes],
+                                      std::default_delete<std::byte[]>());
+  }
+  absl::Status GatherNodes(TypeIndex, std::span<const uint64_t>,
+                           std::byte*) override {
+    ++device_.calls;
+    return device_.status;
+  }
+  absl::Status GatherEdges(RelationIndex, std::span<const uint32_t>,
+                           std::span<const uint64_t>, std::byte*) override {
+    ++device_.calls;
+    return device_.status;
+  }
+  FeatureRowCounts counts() const override { return {1, 2}; }
+
+ private:
+  Device& device_;
+};
+
+class UntilFailureTest : public ::testing::Test {
+ protected:
+  absl::StatusOr<std::optional<Batch>> Sample(TopologySampler& sampler) const {
+    const ResolvedJob job =
+        ResolveJob(testing::ExplicitJob({2}, "item"), store_->manifest())
+            .value();
+    return sampler.Sample(*store_, job, {}, {}, nullptr);
+  }
+  absl::StatusOr<bool> Draw(NeighborDrawer& drawer) const {
+    Picks picks;
+    return drawer.Draw(*store_, 0, {}, {}, picks);
+  }
+  void Fail() { device_.status = absl::UnavailableError(kFailed); }
+
+  const std::shared_ptr<const Store> store_ =
+      testing::TestStore(testing::RandomGraph(3), 2).Open();
+  Device device_;
+};
+
+TEST_F(UntilFailureTest, SamplesOnTheDeviceUntilItFails) {
+  testing::CapturedLog log;
+  const auto failure = std::make_shared<DeviceFailure>();
+  SamplerUntilFailure sampler(std::make_unique<FakeSampler>(device_), failure);
+  DrawerUntilFailure drawer(std::make_unique<FakeDrawer>(device_), failure);
+  EXPECT_TRUE(Sample(sampler).value().has_value());
+  EXPECT_TRUE(Draw(drawer).value());
+  Fail();
+  EXPECT_FALSE(Sample(sampler).value().has_value());
+  EXPECT_EQ(device_.calls, 3);
+  device_.status = absl::OkStatus();
+  EXPECT_FALSE(Sample(sampler).value().has_value());
+  EXPECT_FALSE(Draw(drawer).value());
+  EXPECT_EQ(device_.calls, 3) << "a device that has failed is not used again";
+  EXPECT_THAT(log.text(), HasSubstr(std::string(kFailed) +
+                                    "; from now on the CPU does its work"));
+}
+
+TEST_F(UntilFailureTest, PassesOtherErrorsOn) {
+  const auto failure = std::make_shared<DeviceFailure>();
+  SamplerUntilFailure sampler(std::make_unique<FakeSampler>(device_), failure);
+  DrawerUntilFailure drawer(std::make_unique<FakeDrawer>(device_), failure);
+  device_.status = absl::FailedPreconditionError("too large");
+  EXPECT_EQ(Sample(sampler).status(), device_.status);
+  EXPECT_EQ(Draw(drawer).status(), device_.status);
+  EXPECT_FALSE(failure->noted());
+}
+
+TEST_F(UntilFailureTest, ReadsTheStoresRowsOnceTheDeviceHasFailed) {
+  RowsUntilFailure rows(store_, std::make_shared<FakeRows>(device_));
+  const std::vector<uint64_t> ids = {3, 0, 3};
+  const size_t bytes =
+      ids.size() *
+      ColumnOf(store_->schema(), 0, NodeColumn::kFeature).row_bytes();
+  ASSERT_GT(bytes, 0);
+  EXPECT_TRUE(rows.GatherNodes(0, ids, nullptr).ok()) << "by the device";
+  EXPECT_EQ(rows.counts().host_rows, 2);
+  Fail();
+  std::vector<std::byte> expected(bytes);
+  ASSERT_TRUE(
+      GatherRows(*store_, 0, NodeColumn::kFeature, ids, expected.data()).ok());
+  for (int i = 0; i < 2; ++i) {
+    const auto block = rows.Allocate(bytes);
+    ASSERT_TRUE(block.ok()) << block.status();
+    ASSERT_TRUE(rows.GatherNodes(0, ids, block->get()).ok());
+    EXPECT_EQ(std::memcmp(block->get(), expected.data(), bytes), 0);
+  }
+  EXPECT_EQ(device_.calls, 2);
+}
+
+TEST_F(UntilFailureTest, ReadsTheStoresEdgeRowsOnceTheDeviceHasFailed) {
+  RowsUntilFailure rows(store_, std::make_shared<FakeRows>(device_));
+  Fail();
+  for (size_t r = 0; r < store_->schema().relations.size(); ++r) {
+    const Relation& relation = store_->schema().relations[r];
+    if (!relation.feature.present()) continue;
+    const std::vector<uint32_t> parts = {1, 0};
+    const std::vector<uint64_t> numbers = {0, 1};
+    std::vector<std::byte> expected(2 * relation.feature.row_bytes());
+    std::vector<std::byte> got(expected.size());
+    const auto index = static_cast<RelationIndex>(r);
+    ASSERT_TRUE(
+        GatherEdgeRows(*store_, index, parts, numbers, expected.data()).ok());
+    ASSERT_TRUE(rows.GatherEdges(index, parts, numbers, got.data()).ok());
+    EXPECT_EQ(got, expected);
+    return;
+  }
+  FAIL() << "no relation has features";
+}
+
+}  // namespace
+}  // namespace millrace
