@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace millrace {
@@ -21,6 +22,9 @@ class SplitMembers {
   bool contains(uint64_t id) const {
     return id >= node_count_ || (bits_[id / 64] >> id % 64 & 1) != 0;
   }
+
+  // Bit v % 64 of word v / 64 is that of node v.
+  std::span<const uint64_t> words() const { return bits_; }
 
  private:
   uint64_t node_count_;

@@ -42,4 +42,15 @@ struct Lists {
   uint64_t neighbor_limit = 0;  // number of nodes of the neighbours' type
 };
 
+// An entry that is left out of a list; as ExcludedEdges::Entry.
+struct ExcludedEntry {
+  uint64_t neighbor = 0;  // id
+  int64_t time = 0;       // 0 unless only entries with this time are left out
+
+  MILLRACE_HOST_DEVICE friend bool operator<(const ExcludedEntry& a,
+                                             const ExcludedEntry& b) {
+    return a.neighbor != b.neighbor ? a.neighbor < b.neighbor : a.time < b.time;
+  }
+};
+
 }  // namespace millrace::cuda

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/cuda/graph/device_lists.h"
+#include "common/cuda/sample/hop_filter.h"
 #include "common/sample/draw/draw_domain.h"
 #include "common/sample/draw_rule.h"
 
@@ -41,6 +42,7 @@ struct HopRelation {
   // up to kMaxDeviceFanout.
   std::vector<int32_t> fanouts;
   bool feature_rows = false;
+  HopFilter filter = {};  // the owners of excluded entries are seeds
 };
 
 struct HopJob {

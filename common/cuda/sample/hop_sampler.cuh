@@ -11,17 +11,18 @@
 #include "common/cuda/sample/find_lists.cuh"
 #include "common/cuda/sample/hop_job.h"
 #include "common/cuda/sample/hop_step.cuh"
+#include "common/cuda/sample/list_filter.cuh"
 #include "common/cuda/sample/node_numbers.cuh"
 #include "common/cuda/sample/pick_step.cuh"
 
 namespace millrace::cuda {
 
 // Makes the topology of batches on a device, bit for bit as SampleTopology()
-// makes it from the same seeds: its hops, for all rules but kAmong, without
-// excluded edges and train graphs.
+// makes it from the same seeds: its hops, for all rules but kAmong.
 //
-// The host waits for the device once for each hop whose number of picks has no
-// small bound (all neighbours, or a huge frontier).
+// The host waits for the device once for each hop that has filtered lists, and
+// once for each whose number of picks has no small bound (all neighbours, or a
+// huge frontier).
 //
 // A Queue runs work on the device in order. Its functions are
 //
@@ -145,13 +146,15 @@ class HopSampler {
           indptr(queue),
           neighbor(queue),
           edge_id(queue),
-          feature_row(queue) {}
+          feature_row(queue),
+          filter(queue) {}
 
     DeviceArray<Queue, DeviceRange> ranges;
     DeviceArray<Queue, uint64_t> counts, offsets;
     DeviceArray<Queue, uint32_t> indptr, neighbor;
     DeviceArray<Queue, int64_t> edge_id;
     DeviceArray<Queue, uint64_t> feature_row;
+    ListFilter<Queue> filter;
   };
 
   // Upper bounds of sizes that only the device knows exactly.
@@ -231,6 +234,9 @@ class HopSampler {
     Upload(seed_trees_, std::span<const uint32_t>(trees));
     for (size_t t = 0; t < types(); ++t) {
       types_[t].Start(job_->disjoint, counter(NodesAt(t)));
+    }
+    for (size_t r = 0; r < relations(); ++r) {
+      if (!columns_[r].filter.Start(job_->relations[r].filter)) return false;
     }
     return ReserveAhead(0, /*totals_known=*/false);
   }
@@ -347,6 +353,8 @@ class HopSampler {
       if (IsIdle(r)) continue;
       if (!FindLists(r)) return WithoutMemory();
     }
+    const HopOutcome filtered = FilterLists();
+    if (filtered != HopOutcome::kMade) return filtered;
     const bool exact = IsExact(hop_, bounds_);
     if (exact) {
       if (!ReadTotals()) return HopOutcome::kFailed;
@@ -366,6 +374,46 @@ class HopSampler {
     const HopRelation& relation = job_->relations[r];
     return relation.fanouts[hop_] == 0 ||
            bounds_.frontier[relation.list_type] == 0;
+  }
+
+  // The largest number of nodes that the relation's frontier can have.
+  uint64_t FrontierBound(uint64_t r) const {
+    return bounds_.frontier[job_->relations[r].list_type];
+  }
+
+  // Returns true if entries of the relation's lists may be left out in the
+  // current hop. Seeds own what is excluded, and only other trees may have them
+  // in a later frontier.
+  bool IsFiltered(uint64_t r) const {
+    const HopFilter& filter = job_->relations[r].filter;
+    const bool excludes =
+        !filter.excluded.owners.empty() && (hop_ == 0 || job_->disjoint);
+    return !IsIdle(r) && (filter.members != nullptr || excludes);
+  }
+
+  // Leaves out the entries that the filters of the hop's relations do not keep.
+  // Waits for the device if there are filters, since only it knows how many
+  // entries are kept.
+  HopOutcome FilterLists() {
+    bool any = false;
+    for (uint64_t r = 0; r < relations(); ++r) {
+      if (!IsFiltered(r)) continue;
+      any = true;
+      ListFilter<Queue>& filter = columns_[r].filter;
+      if (!filter.Count(MakeStep(r), FrontierBound(r))) return WithoutMemory();
+      queue_.LaunchEach(CopyTotal, 1, filter.kept(), counter(TotalAt(r)));
+    }
+    if (!any) return HopOutcome::kMade;
+    if (!ReadCounters()) return HopOutcome::kFailed;
+    if (trouble() != 0) return HopOutcome::kTrouble;
+    for (uint64_t r = 0; r < relations(); ++r) {
+      if (!IsFiltered(r)) continue;
+      if (!columns_[r].filter.Keep(MakeStep(r), FrontierBound(r),
+                                   host_[TotalAt(r)])) {
+        return WithoutMemory();
+      }
+    }
+    return HopOutcome::kMade;
   }
 
   // Makes the bounds exact, and reads the totals of the hop.
@@ -458,7 +506,12 @@ class HopSampler {
                         columns_[r].indptr.data());
     }
     if (idle || most == 0) return;
-    PickByRule(queue_, step, nodes, most);
+    if (IsFiltered(r)) {
+      PickByRule(queue_, columns_[r].filter.Filtered(step), nodes, most);
+      columns_[r].filter.RestorePositions(step, most);
+    } else {
+      PickByRule(queue_, step, nodes, most);
+    }
     const bool trees = job_->disjoint;
     queue_.LaunchEach(
         CopyPicks, most, step,

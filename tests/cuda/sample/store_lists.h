@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lists of a store as kernels read them.
+// The lists and splits of a store as kernels read them.
 #pragma once
 
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #if !defined(__CUDACC__)
@@ -12,8 +13,10 @@
 #endif
 // The kernels need the words of CUDA C++.
 #include "common/cuda/sample/hop_sampler.cuh"
+#include "common/graph/split_members.h"
 #include "common/graph/store.h"
 #include "common/sample/batch.h"
+#include "common/sample/job.h"
 
 namespace millrace::testing {
 
@@ -136,6 +139,48 @@ class QueueLists {
   Queue& queue_;
   std::vector<cuda::Lists> lists_;  // [relation]
   std::vector<void*> copies_;
+};
+
+// A copy of the sets of nodes that a job with a train graph draws within, in a
+// queue's memory. The queue must outlive it.
+template <typename Queue>
+class QueueMembers {
+ public:
+  QueueMembers(Queue& queue, const Store& store, const JobSpec& spec)
+      : queue_(queue) {
+    if (spec.train_graph.empty()) return;
+    for (const Relation& relation : store.schema().relations) {
+      const TypeIndex type = NeighborType(relation, spec.direction);
+      sets_.push_back(Copy(store.FindMembers(type, spec.train_graph).value()));
+    }
+  }
+  ~QueueMembers() {
+    for (uint64_t* set : sets_) {
+      if (set != nullptr) queue_.Free(set);
+    }
+  }
+  QueueMembers(const QueueMembers&) = delete;
+  QueueMembers& operator=(const QueueMembers&) = delete;
+
+  // By relation; empty without a train graph.
+  std::vector<const uint64_t*> sets() const {
+    return {sets_.begin(), sets_.end()};
+  }
+
+ private:
+  uint64_t* Copy(const SplitMembers* members) {
+    if (members == nullptr) return nullptr;
+    const std::span<const uint64_t> words = members->words();
+    void* copy = queue_.Allocate(words.size_bytes());
+    EXPECT_NE(copy, nullptr);
+    if (copy != nullptr) {
+      queue_.Upload(copy, words.data(), words.size_bytes());
+    }
+    return static_cast<uint64_t*>(copy);
+  }
+
+  Queue& queue_;
+  std::vector<uint64_t*> sets_;
 };
 
 }  // namespace millrace::testing

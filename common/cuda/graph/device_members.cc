@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/cuda/graph/device_members.h"
+
+#include <cuda_runtime_api.h>
+
+#include <span>
+
+#include "common/base/status_macros.h"
+#include "common/cuda/runtime/cuda_status.h"
+#include "common/cuda/runtime/device.h"
+#include "common/graph/split_members.h"
+
+namespace millrace::cuda {
+
+absl::StatusOr<const uint64_t*> DeviceMembers::Find(TypeIndex type,
+                                                    std::string_view split) {
+  MILLRACE_ASSIGN_OR_RETURN(const SplitMembers* members,
+                            store_->FindMembers(type, split));
+  if (members == nullptr) return nullptr;
+  // Held during the upload, since others would wait for the same set.
+  const MutexLock lock(&mutex_);
+  const std::pair key(type, std::string(split));
+  auto found = sets_.find(key);
+  if (found == sets_.end()) {
+    MILLRACE_ASSIGN_OR_RETURN(DeviceBlock set, Upload(*members));
+    found = sets_.emplace(key, std::move(set)).first;
+  }
+  return reinterpret_cast<const uint64_t*>(found->second.get());
+}
+
+absl::StatusOr<DeviceBlock> DeviceMembers::Upload(
+    const SplitMembers& members) const {
+  const ScopedDevice current(device_);
+  MILLRACE_RETURN_IF_ERROR(current.status());
+  const std::span<const uint64_t> words = members.words();
+  MILLRACE_ASSIGN_OR_RETURN(
+      DeviceBlock set,
+      AllocateDevice(device_, words.size_bytes(), "the nodes of a split"));
+  constexpr char kCannotCopy[] = "cannot copy a split to GPU memory";
+  MILLRACE_RETURN_IF_ERROR(
+      CudaStatus(cudaMemcpy(set.get(), words.data(), words.size_bytes(),
+                            cudaMemcpyHostToDevice),
+                 kCannotCopy));
+  // The copy of pageable memory may still be under way.
+  MILLRACE_RETURN_IF_ERROR(CudaStatus(cudaDeviceSynchronize(), kCannotCopy));
+  return set;
+}
+
+}  // namespace millrace::cuda
