@@ -26,6 +26,7 @@ absl::StatusOr<cuda::SamplingDevice> MakeSamplingDevice(
       cuda::DeviceGraph::Create(
           store, device,
           pinned ? cuda::ColumnPlace::kPinned : cuda::ColumnPlace::kDevice));
+  made.members = std::make_unique<cuda::DeviceMembers>(device);
   made.workers = std::make_unique<cuda::DeviceWorkers>(device);
   MILLRACE_ASSIGN_OR_RETURN(const cuda::DeviceMemoryUse use,
                             cuda::MemoryUseOf(device));

@@ -3,7 +3,8 @@
 """Runs the jobs of digests.json and compares the results with those recorded
 there: over datasets and stores in one process, and over fleets. With
 --memory, all of them keep their graphs and features where these options say,
-and under the emulator tests/ptxemu each source has a schedule of its own.
+and under the emulator tests/ptxemu each source has a schedule of its own. In one
+process, a GPU must then sample where it can.
 
 --record writes the digests of these programs into the file instead. A job
 whose digests depend on where its batches are made is an error then, too.
@@ -27,6 +28,8 @@ FILE = pathlib.Path(__file__).resolve().parent / "digests.json"
 SOURCES = ("store", "store-2", "fleet", "fleet-2")
 # Of tests/ptxemu.
 SCHEDULES = ("random", "lazy", "eager")
+# A GPU must make the batches of all other methods.
+CPU_METHODS = {"walk", "ppr", "induced"}
 
 
 class Runner:
@@ -36,6 +39,7 @@ class Runner:
         self.bin, self.folder = flags.bin.resolve(), folder
         self.sources, self.seed = sources, flags.seed
         self.chosen = flags.sources.split(",")
+        self.on_gpu = not {"cuda", "pinned"}.isdisjoint(flags.memory.split())
 
     def wanted(self, job):
         over = job.get("over", SOURCES)
@@ -43,11 +47,19 @@ class Runner:
         chosen = [source for source in over if source in self.chosen]
         return chosen or over[:1]
 
+    def fallback(self, job, source):
+        """The option that forbids the CPU to sample, or none."""
+        may_be_cpu = not CPU_METHODS.isdisjoint(job["command"].split())
+        if not self.on_gpu or may_be_cpu or source.startswith("fleet"):
+            return ()
+        return ("--device-fallback", "forbid")
+
     def digest(self, job, source):
         """Returns the job's digests, or None and the error."""
         command, *options = job["command"].split()
         done = subprocess.run(
-            [self.bin / "millrace", command, *self.sources[source], *options],
+            [self.bin / "millrace", command, *self.sources[source],
+             *self.fallback(job, source), *options],
             cwd=self.folder, text=True, capture_output=True, check=False,
             env=os.environ | schedule(source, self.seed))
         if done.returncode:

@@ -12,10 +12,11 @@
 
 namespace millrace::cuda {
 
-absl::StatusOr<const uint64_t*> DeviceMembers::Find(TypeIndex type,
+absl::StatusOr<const uint64_t*> DeviceMembers::Find(const Store& store,
+                                                    TypeIndex type,
                                                     std::string_view split) {
   MILLRACE_ASSIGN_OR_RETURN(const SplitMembers* members,
-                            store_->FindMembers(type, split));
+                            store.FindMembers(type, split));
   if (members == nullptr) return nullptr;
   // Held during the upload, since others would wait for the same set.
   const MutexLock lock(&mutex_);

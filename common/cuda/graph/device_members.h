@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,26 +16,26 @@
 
 namespace millrace::cuda {
 
-// The nodes of a store's splits as bit sets in the memory of a device, for jobs
-// that draw within a split. A set takes a bit for each node of its type, is
-// uploaded at the first use, and is kept until the object is destroyed: there
-// are at most as many as the store has splits. Thread-safe.
+// The nodes of splits as bit sets in the memory of a device, for jobs that draw
+// within a split. A set takes a bit for each node of its type, is uploaded at
+// the first use, and is kept until the object is destroyed: there are at most
+// as many as the store has splits. Thread-safe.
 class DeviceMembers {
  public:
   // The device must be open.
-  DeviceMembers(std::shared_ptr<const Store> store, int device)
-      : store_(std::move(store)), device_(device) {}
+  explicit DeviceMembers(int device) : device_(device) {}
 
   // Returns the set of a type's split, as HopFilter::members; null if the type
-  // has no split of that name. Valid as long as the object.
+  // has no split of that name. Valid as long as the object. All calls take the
+  // same store, or those that Store::WithNewSplits() makes from it.
   // DATA_LOSS: the split is damaged. RESOURCE_EXHAUSTED: the set does not fit
   // into the memory of the device.
-  absl::StatusOr<const uint64_t*> Find(TypeIndex type, std::string_view split);
+  absl::StatusOr<const uint64_t*> Find(const Store& store, TypeIndex type,
+                                       std::string_view split);
 
  private:
   absl::StatusOr<DeviceBlock> Upload(const SplitMembers& members) const;
 
-  const std::shared_ptr<const Store> store_;
   const int device_;
   Mutex mutex_;
   std::map<std::pair<TypeIndex, std::string>, DeviceBlock> sets_

@@ -6,9 +6,11 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/cuda/sample/make_hop_filter.h"
 #include "common/cuda/sample/make_hop_job.h"
 #include "common/cuda/sample/no_kernels.h"
 #include "common/sample/draw/sampler.h"
@@ -31,6 +33,21 @@ bool LacksColumns(const ResolvedJob& job, const Manifest& manifest) {
   return false;
 }
 
+// The members of the job's train graph, by relation; empty if it has none.
+absl::StatusOr<std::vector<const uint64_t*>> FindMembers(const Store& store,
+                                                         const ResolvedJob& job,
+                                                         DeviceMembers& sets) {
+  std::vector<const uint64_t*> members;
+  if (job.spec.train_graph.empty()) return members;
+  for (const Relation& relation : store.schema().relations) {
+    MILLRACE_ASSIGN_OR_RETURN(
+        members.emplace_back(),
+        sets.Find(store, NeighborType(relation, job.spec.direction),
+                  job.spec.train_graph));
+  }
+  return members;
+}
+
 }  // namespace
 
 std::string ReasonForHost(const ResolvedJob& job) {
@@ -45,8 +62,6 @@ std::string ReasonForHost(const ResolvedJob& job) {
     case SampleMethod::kInduced:
       return "induced subgraphs";
   }
-  if (!job.spec.train_graph.empty()) return "a train graph";
-  if (job.spec.exclude != ExcludeSeedEdges::kNone) return "excluded edges";
   for (const Fanouts& fanouts : job.fanouts) {
     if (std::ranges::any_of(fanouts,
                             [](int32_t f) { return f > kMaxDeviceFanout; })) {
@@ -72,9 +87,13 @@ absl::StatusOr<std::optional<Batch>> CudaTopologySampler::Sample(
     return std::nullopt;
   }
   const SamplingDevice& device = devices_->Next();
+  const auto members = FindMembers(store, job, *device.members);
+  if (absl::IsDataLoss(members.status())) return std::nullopt;
+  MILLRACE_RETURN_IF_ERROR(members.status());
   const std::vector<SeedList> lists = SeedLists(job, store.schema(), seeds);
-  const HopJob hops = MakeHopJob(
-      job, store.manifest(), device.graph->lists(job.spec.direction), request);
+  HopJob hops = MakeHopJob(job, store.manifest(),
+                           device.graph->lists(job.spec.direction), request);
+  AddFilters(job, store.schema(), seeds, *members, hops);
   std::span<const int64_t> times;
   if (job.spec.temporal != TemporalStrategy::kNone) times = seeds.times;
   const TopologyWork work{hops, lists, times, store.schema(), reserve};

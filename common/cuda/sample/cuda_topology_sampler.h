@@ -18,9 +18,9 @@ namespace millrace::cuda {
 std::string ReasonForHost(const ResolvedJob& job);
 
 // Samples on devices in turn. There are no kernels for walks, ppr and induced
-// subgraphs, fanouts above 1024, excluded edges and train graphs. Arrays of
-// batches are in pinned memory. The host waits once for a batch if the sizes of
-// its arrays have small bounds; see HopSampler.
+// subgraphs, and fanouts above 1024. Arrays of batches are in pinned memory.
+// The host waits once for a batch if the sizes of its arrays have small bounds;
+// see HopSampler.
 class CudaTopologySampler final : public TopologySampler {
  public:
   // `devices` must have all partitions of the stores that are sampled.
@@ -28,8 +28,8 @@ class CudaTopologySampler final : public TopologySampler {
                       DeviceFallback fallback);
 
   // Returns nullopt if there are no kernels for the job, unless kForbid was
-  // given; and always if the lists are damaged, since the CPU says how. Also
-  // fails as CheckTopologyInput() does.
+  // given; and always if the lists or the split of a train graph are damaged,
+  // since the CPU says how. Also fails as CheckTopologyInput() does.
   absl::StatusOr<std::optional<Batch>> Sample(const Store& store,
                                               const ResolvedJob& job,
                                               const TopologyRequest& request,

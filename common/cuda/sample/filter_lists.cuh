@@ -14,9 +14,6 @@
 
 namespace millrace::cuda {
 
-// About as many as the warps that a large device runs at once.
-inline constexpr uint64_t kFilterPieces = 8192;
-
 // HopFilter in the device's memory.
 struct FilterView {
   const uint64_t* members = nullptr;
@@ -45,7 +42,8 @@ struct FilterArrays {
   // then their total.
   uint64_t* entries = nullptr;
   uint64_t* offsets = nullptr;
-  uint64_t* piece_counts = nullptr;   // [kFilterPieces] of kept entries, then 0
+  uint64_t pieces = 0;
+  uint64_t* piece_counts = nullptr;   // [pieces] of kept entries, then a 0
   uint64_t* piece_offsets = nullptr;  // sums of these, then their total
   // What is kept of filtered lists, as positions in the arrays below.
   uint64_t* begins = nullptr;
@@ -139,8 +137,10 @@ struct FilterPiece {
   uint64_t end = 0;
 };
 
-__device__ inline FilterPiece PieceAt(uint64_t piece, uint64_t entries) {
-  const uint64_t least = (entries + kFilterPieces - 1) / kFilterPieces;
+// Piece number `piece` of `pieces`; an empty one after the last.
+__device__ inline FilterPiece PieceAt(uint64_t piece, uint64_t pieces,
+                                      uint64_t entries) {
+  const uint64_t least = (entries + pieces - 1) / pieces;
   const uint64_t length = (least + kWarp - 1) / kWarp * kWarp;
   const uint64_t begin = piece * length, end = begin + length;
   return {begin < entries ? begin : entries, end < entries ? end : entries};
@@ -151,10 +151,10 @@ __global__ void __launch_bounds__(kMaxBlock)
     CountKept(HopStep step, FilterView filter, FilterArrays arrays) {
   const unsigned lane = threadIdx.x % kWarp;
   const uint64_t entries = arrays.offsets[step.frontier.size()];
-  for (uint64_t p = ThreadOfGrid() / kWarp; p <= kFilterPieces;
+  for (uint64_t p = ThreadOfGrid() / kWarp; p <= arrays.pieces;
        p += ThreadsOfGrid() / kWarp) {
     uint64_t kept = 0;
-    const FilterPiece piece = PieceAt(p, entries);
+    const FilterPiece piece = PieceAt(p, arrays.pieces, entries);
     for (uint64_t base = piece.begin; base < piece.end; base += kWarp) {
       const uint64_t at = base + lane;
       const bool keep =
@@ -191,10 +191,10 @@ __global__ void __launch_bounds__(kMaxBlock)
   const unsigned lane = threadIdx.x % kWarp;
   const unsigned lanes_before = (1u << lane) - 1;
   const uint64_t entries = arrays.offsets[step.frontier.size()];
-  for (uint64_t p = ThreadOfGrid() / kWarp; p < kFilterPieces;
+  for (uint64_t p = ThreadOfGrid() / kWarp; p < arrays.pieces;
        p += ThreadsOfGrid() / kWarp) {
     uint64_t kept = arrays.piece_offsets[p];
-    const FilterPiece piece = PieceAt(p, entries);
+    const FilterPiece piece = PieceAt(p, arrays.pieces, entries);
     for (uint64_t base = piece.begin; base < piece.end; base += kWarp) {
       const uint64_t at = base + lane;
       const bool valid = at < piece.end;

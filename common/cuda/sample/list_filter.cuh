@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -53,17 +54,19 @@ class ListFilter {
   // Uploads a filter, which takes the place of the last.
   bool Start(const HopFilter& filter) {
     const ExcludedLists& excluded = filter.excluded;
+    filter_ = {};
+    filter_.members = filter.members;
+    if (excluded.owners.empty()) return true;
     if (!Upload(excluded.owners, owners_) ||
         !Upload(excluded.begins, owner_begins_) ||
         !Upload(excluded.entries, excluded_entries_)) {
       return false;
     }
-    filter_ = {.members = filter.members,
-               .owners = owners_.data(),
-               .begins = owner_begins_.data(),
-               .entries = excluded_entries_.data(),
-               .owner_count = excluded.owners.size(),
-               .timed = excluded.timed};
+    filter_.owners = owners_.data();
+    filter_.begins = owner_begins_.data();
+    filter_.entries = excluded_entries_.data();
+    filter_.owner_count = excluded.owners.size();
+    filter_.timed = excluded.timed;
     return true;
   }
 
@@ -74,13 +77,14 @@ class ListFilter {
         !offsets_.Reserve(bound + 1) || !begins_.Reserve(bound) ||
         !ends_.Reserve(bound) || !ranges_.Reserve(bound) ||
         !node_originals_.Reserve(bound) ||
-        !piece_counts_.Reserve(kFilterPieces + 1) ||
-        !piece_offsets_.Reserve(kFilterPieces + 1)) {
+        !piece_counts_.Reserve(kMaxPieces + 1) ||
+        !piece_offsets_.Reserve(kMaxPieces + 1)) {
       return false;
     }
     arrays_ = {.excluded = excluded_.data(),
                .entries = entries_.data(),
                .offsets = offsets_.data(),
+               .pieces = std::min(bound * kPiecesOfNode, kMaxPieces),
                .piece_counts = piece_counts_.data(),
                .piece_offsets = piece_offsets_.data(),
                .begins = begins_.data(),
@@ -90,20 +94,22 @@ class ListFilter {
     queue_->LaunchEach(FindFilteredLists, bound + 1, step, filter_, arrays_,
                        bound);
     queue_->ExclusiveSum(arrays_.entries, arrays_.offsets, bound + 1);
-    queue_->LaunchBlocks(CountKept, kBlocks, kMaxBlock, step, filter_, arrays_);
+    LaunchPieces(CountKept, step);
     queue_->ExclusiveSum(arrays_.piece_counts, arrays_.piece_offsets,
-                         kFilterPieces + 1);
+                         arrays_.pieces + 1);
     return true;
   }
 
   // How many entries are kept, in the device's memory.
-  const uint64_t* kept() const { return piece_offsets_.data() + kFilterPieces; }
+  const uint64_t* kept() const {
+    return arrays_.piece_offsets + arrays_.pieces;
+  }
 
   // Writes the kept entries, of which there are `kept`, and counts what the
   // rule picks from them. The arguments are those of Count().
   bool Keep(const HopStep& step, uint64_t bound, uint64_t kept) {
     if (!ReserveKept(step, kept) || !MakeParts(step, kept)) return false;
-    queue_->LaunchBlocks(WriteKept, kBlocks, kMaxBlock, step, filter_, arrays_);
+    LaunchPieces(WriteKept, step);
     if (arrays_.weight_sums != nullptr && kept > 0) {
       queue_->ExclusiveSum(arrays_.weight_sums, running_sums_.data(), kept);
       queue_->LaunchEach(SumKeptWeights, kept, arrays_, running_sums_.data(),
@@ -134,11 +140,21 @@ class ListFilter {
   }
 
  private:
-  static constexpr uint64_t kBlocks = kFilterPieces / (kMaxBlock / kWarp);
+  // About as many pieces as a large device runs warps at once, but only some
+  // for each node of a small frontier.
+  static constexpr uint64_t kMaxPieces = 8192;
+  static constexpr uint64_t kPiecesOfNode = 16;
+
+  void LaunchPieces(void (*kernel)(HopStep, FilterView, FilterArrays),
+                    const HopStep& step) {
+    constexpr uint64_t kWarpsOfBlock = kMaxBlock / kWarp;
+    queue_->LaunchBlocks(kernel,
+                         (arrays_.pieces + kWarpsOfBlock - 1) / kWarpsOfBlock,
+                         kMaxBlock, step, filter_, arrays_);
+  }
 
   template <typename T>
   bool Upload(const std::vector<T>& from, DeviceArray<Queue, T>& to) {
-    if (from.empty()) return true;
     if (!to.Reserve(from.size())) return false;
     queue_->Upload(to.data(), from.data(), from.size() * sizeof(T));
     return true;

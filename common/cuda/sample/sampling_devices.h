@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/cuda/graph/device_graph.h"
+#include "common/cuda/graph/device_members.h"
 #include "common/cuda/sample/device_workers.h"
 
 namespace millrace::cuda {
@@ -15,6 +16,7 @@ namespace millrace::cuda {
 // A device with a graph to sample from.
 struct SamplingDevice {
   std::unique_ptr<DeviceGraph> graph;
+  std::unique_ptr<DeviceMembers> members;
   std::unique_ptr<DeviceWorkers> workers;
 };
 

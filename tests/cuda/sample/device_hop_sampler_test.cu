@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/cuda/sample/hop_sampler_cases.h"
+#include "tests/cuda/sample/list_filter_cases.h"
 #include "tests/cuda/sample/stream_queue.cuh"
 
 namespace millrace::testing {
@@ -48,6 +49,36 @@ TEST(DeviceDamagedListsTest, StaysInListsWhoseWeightsDoNotAscend) {
 
 TEST(DeviceDamagedListsTest, ReportsIdsThatNoPartitionOwns) {
   DamagedLists<StreamQueue>().ReportsIdsThatNoPartitionOwns();
+}
+
+TEST(DeviceListFilterTest, MakesBatchesWithoutExcludedEdges) {
+  MakesBatchesWithoutExcludedEdges<StreamQueue>();
+}
+
+TEST(DeviceListFilterTest, LeavesOutWholeLists) {
+  LeavesOutWholeLists<StreamQueue>();
+}
+
+TEST(DeviceListFilterTest, FiltersHubs) { FiltersHubs<StreamQueue>(); }
+
+TEST(DeviceListFilterTest, WaitsForTheSizesOfFilteredLists) {
+  WaitsForTheSizesOfFilteredLists<StreamQueue>();
+}
+
+TEST(DeviceListFilterTest, ReportsDamagedLists) {
+  DamagedLists<StreamQueue>("train").ReportsListsThatLeaveTheirFile();
+}
+
+TEST(DeviceListFilterTest, ReportsNeighborsThatAreNotNodes) {
+  DamagedLists<StreamQueue>("train").ReportsNeighborsThatAreNotNodes();
+}
+
+TEST(DeviceListFilterTest, StaysInListsWhoseWeightsDoNotAscend) {
+  DamagedLists<StreamQueue>("train").StaysInListsWhoseWeightsDoNotAscend();
+}
+
+TEST(DeviceListFilterTest, ReportsIdsThatNoPartitionOwns) {
+  DamagedLists<StreamQueue>("train").ReportsIdsThatNoPartitionOwns();
 }
 
 }  // namespace

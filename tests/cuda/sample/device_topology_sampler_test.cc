@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <thread>
@@ -49,13 +50,16 @@ class BothPlaces {
  public:
   explicit BothPlaces(const TestGraph& graph, int parts,
                       DeviceFallback fallback = DeviceFallback::kForbid)
-      : store_(TestStore(graph, parts).Open()),
+      : BothPlaces(TestStore(graph, parts).Open(), fallback) {}
+  BothPlaces(std::shared_ptr<const Store> store, DeviceFallback fallback)
+      : store_(std::move(store)),
         cpu_(LocalBatchSource::Create(store_, 1).value()) {
     EXPECT_TRUE(cuda::OpenDevice(0).ok());
     std::vector<cuda::SamplingDevice> devices(1);
     devices[0].graph =
         cuda::DeviceGraph::Create(store_, 0, cuda::ColumnPlace::kDevice)
             .value();
+    devices[0].members = std::make_unique<cuda::DeviceMembers>(0);
     devices[0].workers = std::make_unique<cuda::DeviceWorkers>(0);
     devices_ = std::make_shared<cuda::SamplingDevices>(std::move(devices));
     device_ = LocalBatchSource::Create(
@@ -153,6 +157,63 @@ TEST(DeviceTopologySamplerTest, MakesBatchesOfEdgeSeeds) {
       }
     }
   }
+}
+
+// The first edges of a relation, with their times.
+ExplicitSeeds FirstEdges(const TestRelation& relation, size_t count) {
+  ExplicitSeeds seeds;
+  for (size_t e = 0; e < count; ++e) {
+    seeds.ids.push_back(relation.edges[e].first);
+    seeds.dst.push_back(relation.edges[e].second);
+    seeds.times.push_back(relation.time[e]);
+  }
+  return seeds;
+}
+
+TEST(DeviceTopologySamplerTest, MakesBatchesWithoutExcludedEdges) {
+  const TestGraph graph = RandomGraph(3);
+  const BothPlaces places(graph, 2);
+  for (const char* train_graph : {"", "train"}) {
+    for (const TemporalStrategy temporal :
+         {TemporalStrategy::kNone, TemporalStrategy::kUniform}) {
+      JobSpec spec = ExplicitJob({3, 2}, "user__buys__item");
+      spec.seed_kind = SeedKind::kEdge;
+      spec.exclude = ExcludeSeedEdges::kSelf;
+      spec.negatives = {NegativeMode::kTriplet, 1};
+      spec.train_graph = train_graph;
+      spec.temporal = temporal;
+      spec.disjoint = temporal != TemporalStrategy::kNone;
+      places.ExpectSame(spec, RequestFor(FirstEdges(graph.relations[0], 9)));
+    }
+  }
+  EXPECT_EQ(places.counts().host, 0);
+}
+
+// The CPU says what is wrong with a split.
+TEST(DeviceTopologySamplerTest, LeavesDamagedSplitsToTheCpu) {
+  const TestStore store(RandomGraph(3));
+  // The last id becomes one beyond the nodes.
+  std::fstream(store.path() / "splits/item/train/id.npy",
+               std::ios::in | std::ios::out | std::ios::binary)
+      .seekp(-4, std::ios::end)
+      .write("\xFF\xFF\xFF\x7F", 4);
+  const BothPlaces places(store.Open(), DeviceFallback::kForbid);
+  JobSpec spec = ExplicitJob({3}, "item");
+  spec.train_graph = "train";
+  places.ExpectSameError(spec, RequestFor(Seeds{{0, 8}, {}}));
+}
+
+TEST(DeviceMembersTest, KeepsTheSetsOfSplits) {
+  const TestStore store(RandomGraph(3));
+  const auto opened = store.Open();
+  ASSERT_TRUE(cuda::OpenDevice(0).ok());
+  cuda::DeviceMembers members(0);
+  const auto items = members.Find(*opened, 1, "train");
+  ASSERT_TRUE(items.ok()) << items.status();
+  EXPECT_NE(*items, nullptr);
+  EXPECT_EQ(members.Find(*opened, 1, "train").value(), *items);
+  EXPECT_EQ(members.Find(*opened, 0, "train").value(), nullptr);
+  EXPECT_EQ(members.Find(*opened, 1, "test").value(), nullptr);
 }
 
 TEST(DeviceTopologySamplerTest, MakesBatchesWithoutSeeds) {
