@@ -40,7 +40,7 @@ ServerOptions Complete(ServerOptions options) {
 // Whether an error already tells the client when to retry.
 bool SaysWhenToRetry(const absl::Status& status) {
   return ErrorInfoOf(status).retry_after > absl::ZeroDuration() ||
-         status.message().starts_with(kEndedForOthers);
+         std::string(status.message()).starts_with(kEndedForOthers);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/cuda/sample/hop_job.h"
+#include "common/cuda/sample/make_hop_filter.h"
 #include "common/cuda/sample/no_kernels.h"
 #include "common/sample/draw/draw_domain.h"
 #include "common/sample/draw_rule.h"
@@ -20,8 +21,6 @@ std::string ReasonForHost(const DrawContext& context,
                           const Frontier& frontier) {
   if (context.walk) return "walks";
   if (context.rule == DrawRule::kAmong) return "induced subgraphs";
-  if (frontier.excluded != nullptr) return "excluded edges";
-  if (!context.within.empty()) return "a train graph";
   if (frontier.fanout > kMaxDeviceFanout) {
     return StrCat("fanouts above ", kMaxDeviceFanout);
   }
@@ -57,6 +56,9 @@ DrawJob MakeDrawJob(const Lists& lists, const Store& store,
   job.trees = frontier.trees;
   job.times = frontier.times;
   job.edge_ids = context.edge_ids;
+  if (frontier.excluded != nullptr) {
+    job.filter.excluded = MakeExcludedLists(*frontier.excluded);
+  }
   job.feature_rows =
       context.feature_rows &&
       store.schema().relations[frontier.relation].feature.present();
@@ -83,7 +85,15 @@ absl::StatusOr<bool> CudaNeighborDrawer::Draw(const Store& store, int part,
   const Lists lists =
       device.graph->ListsOf(part, frontier.relation, context.direction);
   if (lists.part_count == 0) return false;
-  const DrawJob job = MakeDrawJob(lists, store, context, frontier);
+  DrawJob job = MakeDrawJob(lists, store, context, frontier);
+  if (!context.within.empty()) {
+    const Relation& relation = store.schema().relations[frontier.relation];
+    const auto members = device.members->Find(
+        store, NeighborType(relation, context.direction), context.within);
+    if (absl::IsDataLoss(members.status())) return false;
+    MILLRACE_RETURN_IF_ERROR(members.status());
+    job.filter.members = *members;
+  }
   MILLRACE_ASSIGN_OR_RETURN(
       const HopOutcome outcome,
       device.workers->Run([&](DeviceWorker& worker, PinnedPool& pool) {

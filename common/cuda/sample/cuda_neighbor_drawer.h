@@ -12,7 +12,7 @@
 namespace millrace::cuda {
 
 // Draws on devices in turn. There are no kernels for walks, edges among given
-// nodes, fanouts above 1024, excluded edges and train graphs.
+// nodes and fanouts above 1024.
 class CudaNeighborDrawer final : public NeighborDrawer {
  public:
   // `devices` must have the partitions that are drawn from.

@@ -11,6 +11,7 @@
 #include "common/cuda/sample/find_lists.cuh"
 #include "common/cuda/sample/hop_job.h"
 #include "common/cuda/sample/hop_step.cuh"
+#include "common/cuda/sample/list_filter.cuh"
 #include "common/cuda/sample/pick_step.cuh"
 
 namespace millrace::cuda {
@@ -34,16 +35,22 @@ class FrontierDrawer {
         slots_(queue),
         neighbors_(queue),
         edge_ids_(queue),
-        feature_rows_(queue) {}
+        feature_rows_(queue),
+        filter_(queue) {}
 
-  // Starts to draw. Waits for the device if the number of picks has no small
-  // bound: if all neighbours are drawn, or the frontier is huge.
+  // Starts to draw. Waits for the device once if there is a filter, and once if
+  // the number of picks has no small bound: if all neighbours are drawn, or the
+  // frontier is huge.
   HopOutcome Start(const DrawJob& job) {
     job_ = &job;
     if (!Upload()) return WithoutMemory();
     const uint64_t nodes = job.ids.size();
     queue_.LaunchEach(FindLists, nodes + 1, MakeStep(), nodes);
     queue_.ExclusiveSum(counts_.data(), offsets_.data(), nodes + 1);
+    if (IsFiltered()) {
+      const HopOutcome filtered = FilterLists();
+      if (filtered != HopOutcome::kMade) return filtered;
+    }
     most_ = nodes * static_cast<uint64_t>(std::max(job.fanout, 0));
     if (job.fanout < 0 || most_ > kMaxAssumed) {
       if (!queue_.Download(&most_, offsets_.data() + nodes, sizeof(most_))) {
@@ -80,6 +87,25 @@ class FrontierDrawer {
 
   HopOutcome WithoutMemory() const {
     return queue_.failed() ? HopOutcome::kFailed : HopOutcome::kNoMemory;
+  }
+
+  bool IsFiltered() const {
+    return job_->filter.members != nullptr ||
+           !job_->filter.excluded.owners.empty();
+  }
+
+  HopOutcome FilterLists() {
+    const HopStep step = MakeStep();
+    const uint64_t nodes = job_->ids.size();
+    if (!filter_.Start(job_->filter) || !filter_.Count(step, nodes)) {
+      return WithoutMemory();
+    }
+    uint64_t kept = 0;
+    if (!queue_.Download(&kept, filter_.kept(), sizeof(kept))) {
+      return HopOutcome::kFailed;
+    }
+    return filter_.Keep(step, nodes, kept) ? HopOutcome::kMade
+                                           : WithoutMemory();
   }
 
   bool Upload() {
@@ -135,7 +161,12 @@ class FrontierDrawer {
     queue_.LaunchEach(CheckTotal, 1, step.offsets + nodes, counter(kEdges),
                       most_, counter(kPicks), step.trouble);
     if (most_ == 0) return;
-    PickByRule(queue_, step, nodes, most_);
+    if (IsFiltered()) {
+      PickByRule(queue_, filter_.Filtered(step), nodes, most_);
+      filter_.RestorePositions(step, most_);
+    } else {
+      PickByRule(queue_, step, nodes, most_);
+    }
     queue_.LaunchEach(
         CopyPicks, most_, step,
         PickedColumns{
@@ -158,6 +189,7 @@ class FrontierDrawer {
   DeviceArray<Queue, uint64_t> neighbors_;
   DeviceArray<Queue, int64_t> edge_ids_;
   DeviceArray<Queue, uint64_t> feature_rows_;
+  ListFilter<Queue> filter_;
 };
 
 }  // namespace millrace::cuda

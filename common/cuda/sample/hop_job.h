@@ -101,6 +101,7 @@ struct DrawJob {
   std::span<const int64_t> times;   // parallel to ids; empty unless temporal
   bool edge_ids = false;
   bool feature_rows = false;
+  HopFilter filter = {};
 };
 
 }  // namespace millrace::cuda

@@ -131,6 +131,33 @@ TEST_F(DeviceNeighborDrawerTest, DrawsFromPinnedListsOfBothDirections) {
   }
 }
 
+// The first neighbour of every second node, with and without times.
+TEST_F(DeviceNeighborDrawerTest, LeavesExcludedEdgesOut) {
+  Open(/*parts=*/2, /*mapped=*/{0});
+  for (const bool timed : {false, true}) {
+    for (const DrawRule rule :
+         {DrawRule::kUniform, DrawRule::kWeighted, DrawRule::kLabor}) {
+      for (const int32_t fanout : {-1, 2}) {
+        const std::vector<uint64_t> ids = Owned(0, 0, Direction::kIn);
+        Frontier frontier{.relation = 0, .fanout = -1, .ids = ids};
+        Picks all;
+        ASSERT_TRUE(DrawNeighbors(store(), 0, {}, frontier, all).ok());
+        ExcludedEdges excluded{.timed = timed};
+        for (size_t i = 0, at = 0; i < ids.size(); at += all.counts[i++]) {
+          if (i % 2 == 0 && all.counts[i] > 0) {
+            excluded.Add(ids[i], all.neighbors[at], timed ? 10 : 0);
+          }
+        }
+        excluded.Sort();
+        frontier.fanout = fanout;
+        frontier.excluded = &excluded;
+        SCOPED_TRACE(static_cast<int>(rule));
+        ExpectSame(0, {.rule = rule, .edge_ids = true}, frontier);
+      }
+    }
+  }
+}
+
 TEST_F(DeviceNeighborDrawerTest, LeavesToTheCpuWhatHasNoKernels) {
   Open(/*parts=*/2, /*mapped=*/{0}, MemoryTier::kCuda, DeviceFallback::kAllow);
   const std::vector<uint64_t> ids = Owned(0, 0, Direction::kIn);
