@@ -133,12 +133,18 @@ def main():
                              "'--graph-memory cuda'")
     parser.add_argument("--sources", default=",".join(SOURCES),
                         help="what to run jobs over (default: %(default)s)")
+    parser.add_argument("--small", action="store_true",
+                        help="leave out the jobs marked as large")
     parser.add_argument("--seed", type=int, default=1,
                         help="of the schedules of tests/ptxemu")
     parser.add_argument("--record", action="store_true",
                         help="write the digests instead of comparing them")
     flags = parser.parse_args()
     jobs = json.loads(FILE.read_text())
+    if flags.small:
+        if flags.record:
+            parser.error("--record needs all jobs")
+        jobs = [job for job in jobs if not job.get("large")]
     count, lines = 0, []
     with tempfile.TemporaryDirectory(prefix="millrace-golden-") as folder:
         for name in dict.fromkeys(job["store"] for job in jobs):

@@ -46,7 +46,7 @@ attempt() {
 
 golden() {
   /usr/bin/python3 -B "$ROOT/tests/golden/digests_test.py" --bin "$build/bin" \
-    --data "$ROOT/tests/data" --seed "$1" --sources "$2" --memory "$3"
+    --data "$ROOT/tests/data" --seed "$1" --sources "$2" --memory "$3" "${@:4}"
 }
 
 for ((seed = 1; seed <= seeds; ++seed)); do
@@ -58,12 +58,14 @@ for ((seed = 1; seed <= seeds; ++seed)); do
   # Schedules of sources change with the seed; see SCHEDULES in digests_test.py.
   for ((number = 3 * seed - 2; number <= 3 * seed; ++number)); do
     attempt "digests, schedule $number" golden "$number" store,fleet-2 \
-      "--graph-memory cuda --feature-memory cuda"
+      "--graph-memory cuda --feature-memory cuda" --small
     PTXEMU_DEVICES=2 attempt "digests, schedule $number, two GPUs" golden \
       "$number" store-2,fleet \
-      "--graph-memory pinned --cache-ratio 0.4 --gpus 0,1"
+      "--graph-memory pinned --cache-ratio 0.4 --gpus 0,1" --small
   done
 done
+attempt "digests of all jobs" golden 1 store,store-2,fleet,fleet-2 \
+  "--graph-memory cuda --feature-memory cuda"
 attempt "failures at each call" /usr/bin/python3 -B \
   "$ROOT/tests/cuda/failed_programs_test.py" --bin "$build/bin"
 say "$failed runs failed"
