@@ -14,11 +14,11 @@
 #include "absl/status/statusor.h"
 #include "client/loader.h"
 #include "client/open_source.h"
+#include "common/cli/memory_flags.h"
 #include "common/graph/manifest.h"
 #include "common/sample/batch_source.h"
 #include "common/sample/job.h"
 #include "common/sample/job_options.h"
-#include "common/tier/memory_flags.h"
 
 namespace millrace {
 

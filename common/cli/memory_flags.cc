@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/tier/memory_flags.h"
+#include "common/cli/memory_flags.h"
 
 #include "common/base/strings.h"
 #include "common/cli/numbers.h"
