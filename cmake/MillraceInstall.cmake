@@ -6,8 +6,7 @@ include(CMakePackageConfigHelpers)
 
 set(millrace_config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Millrace)
 
-# millrace::loader and all libraries that it depends on. With CUDA, what links
-# them must enable the language CUDA too.
+# millrace::loader and all libraries that it depends on.
 set(millrace_cuda_libraries)
 if(MILLRACE_CUDA)
   set(millrace_cuda_libraries
@@ -28,6 +27,12 @@ install(EXPORT MillraceTargets
   NAMESPACE millrace::
   DESTINATION ${millrace_config_dir})
 
+if(CMAKE_CUDA_RUNTIME_LIBRARY STREQUAL "Shared")
+  set(millrace_cuda_runtime_library ${MILLRACE_CUDA_DIR}/lib/libcudart.so)
+else()
+  set(millrace_cuda_runtime_library
+      ${MILLRACE_CUDA_DIR}/lib/libcudart_static.a)
+endif()
 configure_package_config_file(
   ${CMAKE_CURRENT_LIST_DIR}/MillraceConfig.cmake.in
   ${PROJECT_BINARY_DIR}/MillraceConfig.cmake
