@@ -399,6 +399,8 @@ absl::StatusOr<std::unique_ptr<Store>> Store::WithNewSplits() const {
   store->mapped_ = mapped_;
   store->partitions_ = partitions_;
   store->loaded_ = loaded_;
+  store->graph_bytes_ = graph_bytes_;
+  store->feature_bytes_ = feature_bytes_;
   MILLRACE_RETURN_IF_ERROR(store->MapSplits(this));
   return store;
 }

@@ -115,6 +115,11 @@ class Store {
   absl::Status LoadIntoMemory(
       Content content, const AllocateArray& allocate = AllocateHugeArray);
 
+  // How much memory the copies take; 0 if there are none.
+  uint64_t loaded_bytes(Content content) const {
+    return content == Content::kGraph ? graph_bytes_ : feature_bytes_;
+  }
+
   // A file whose data was copied into memory and is read there.
   struct LoadedFile {
     std::string header;  // the bytes before the data
@@ -173,6 +178,7 @@ class Store {
   // WithNewSplits() makes from this one.
   std::vector<std::shared_ptr<Partition>> partitions_;
   std::map<std::string, LoadedFile, std::less<>> loaded_;  // by path
+  uint64_t graph_bytes_ = 0, feature_bytes_ = 0;           // in loaded_
   // Parallel to manifest_.splits.
   std::vector<Split> splits_;
   std::vector<std::shared_ptr<Members>> members_;

@@ -120,6 +120,7 @@ absl::Status Store::LoadIntoMemory(Content content,
     MILLRACE_ASSIGN_OR_RETURN(*array, CopyOf(*array, allocate));
     loaded_[path] = {std::move(header), *array};
   }
+  (content == Content::kGraph ? graph_bytes_ : feature_bytes_) = bytes;
   return absl::OkStatus();
 }
 

@@ -63,14 +63,15 @@ absl::StatusOr<Array> AllocatePinned(DType dtype,
 absl::StatusOr<DeviceSamplers> MakeDeviceSamplers(
     const std::shared_ptr<const Store>& store, bool pinned,
     const std::vector<int>& gpus, DeviceFallback fallback) {
+  DeviceSamplers samplers;
   std::vector<cuda::SamplingDevice> made;
   for (const int device : gpus) {
     MILLRACE_ASSIGN_OR_RETURN(cuda::SamplingDevice one,
                               MakeSamplingDevice(store, pinned, device));
+    samplers.bytes += one.graph->bytes();
     made.push_back(std::move(one));
   }
   const auto devices = std::make_shared<cuda::SamplingDevices>(std::move(made));
-  DeviceSamplers samplers;
   samplers.drawer =
       std::make_unique<cuda::CudaNeighborDrawer>(devices, fallback);
   if (static_cast<int>(store->mapped_partitions().size()) ==
@@ -81,7 +82,7 @@ absl::StatusOr<DeviceSamplers> MakeDeviceSamplers(
   return samplers;
 }
 
-absl::StatusOr<std::shared_ptr<FeatureRows>> MakeDeviceFeatures(
+absl::StatusOr<DeviceRows> MakeDeviceFeatures(
     const std::shared_ptr<const Store>& store, const std::vector<int>& gpus,
     double ratio) {
   MILLRACE_RETURN_IF_ERROR(CheckDevices(gpus));
@@ -94,7 +95,7 @@ absl::StatusOr<std::shared_ptr<FeatureRows>> MakeDeviceFeatures(
                    rows->features().bytes_each(), " bytes of feature rows; ",
                    use.free_bytes, " of ", use.total_bytes, " are free"));
   }
-  return rows;
+  return DeviceRows{rows, rows->features().bytes_each() * gpus.size()};
 }
 
 }  // namespace millrace

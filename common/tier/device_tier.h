@@ -15,7 +15,7 @@
 #include "common/sample/memory_options.h"
 #include "common/sample/neighbor_drawer.h"
 #include "common/sample/topology_sampler.h"
-#include "common/tier/gpu_memory.h"
+#include "common/tier/store_memory_use.h"
 
 namespace millrace {
 
@@ -35,6 +35,7 @@ struct DeviceSamplers {
   std::unique_ptr<TopologySampler> sampler =
       {};  // null if partitions are missing
   std::unique_ptr<NeighborDrawer> drawer = {};
+  uint64_t bytes = 0;  // of devices that the lists take
 };
 
 // Samples on devices in turn, from the lists of `store` if they are pinned, and
@@ -50,7 +51,11 @@ absl::StatusOr<DeviceSamplers> MakeDeviceSamplers(
 // others where the store has them, which must be pinned.
 // FAILED_PRECONDITION: as CheckDevices(). RESOURCE_EXHAUSTED: the copies do not
 // fit.
-absl::StatusOr<std::shared_ptr<FeatureRows>> MakeDeviceFeatures(
+struct DeviceRows {
+  std::shared_ptr<FeatureRows> rows;
+  uint64_t bytes = 0;  // of devices that they take
+};
+absl::StatusOr<DeviceRows> MakeDeviceFeatures(
     const std::shared_ptr<const Store>& store, const std::vector<int>& gpus,
     double ratio);
 

@@ -78,6 +78,12 @@ class StoreLoader {
   LoadedStore Finish();
 
  private:
+  // Forgets the copies of an attempt that failed.
+  void Forget(std::string_view content) {
+    std::erase_if(loaded_.copies, [content](const MemoryCopy& copy) {
+      return copy.content == content;
+    });
+  }
   // Copies to memory of the host.
   absl::Status Copy(Store::Content content, MemoryTier tier);
   absl::Status SampleOnDevices(MemoryTier tier);
@@ -95,8 +101,12 @@ absl::Status StoreLoader::Copy(Store::Content content, MemoryTier tier) {
   } else {
     status = store_->LoadIntoMemory(content);
   }
-  if (!absl::IsResourceExhausted(status)) return status;
   const bool graph = content == Store::Content::kGraph;
+  if (status.ok()) {
+    loaded_.copies.push_back({graph ? "graph" : "features", WordOf(tier),
+                              store_->loaded_bytes(content)});
+  }
+  if (!absl::IsResourceExhausted(status)) return status;
   return FieldStatus(status.code(),
                      {.field = graph ? "graph_memory" : "feature_memory",
                       .value = std::string(WordOf(tier)),
@@ -104,6 +114,7 @@ absl::Status StoreLoader::Copy(Store::Content content, MemoryTier tier) {
 }
 
 absl::Status StoreLoader::LoadFeatures(MemoryTier tier) {
+  Forget("features");
   double ratio = options_.cache_ratio;
   if (tier == MemoryTier::kMmap && ratio > 0) tier = MemoryTier::kPinned;
   if (tier == MemoryTier::kRam || tier == MemoryTier::kPinned) {
@@ -124,11 +135,13 @@ absl::Status StoreLoader::SampleOnDevices(MemoryTier tier) {
                          options_.fallback));
   loaded_.sampler = std::move(samplers.sampler);
   loaded_.drawer = std::move(samplers.drawer);
+  loaded_.copies.push_back({"graph", "cuda", samplers.bytes});
   loaded_.gpus = options_.gpus;
   return absl::OkStatus();
 }
 
 absl::Status StoreLoader::LoadGraph(MemoryTier tier) {
+  Forget("graph");
   switch (tier) {
     case MemoryTier::kRam:
       return Copy(Store::Content::kGraph, tier);

@@ -10,6 +10,7 @@
 #include "common/sample/memory_options.h"
 #include "common/sample/neighbor_drawer.h"
 #include "common/sample/topology_sampler.h"
+#include "common/tier/store_memory_use.h"
 
 namespace millrace {
 
@@ -22,6 +23,7 @@ struct LoadedStore {
   std::unique_ptr<NeighborDrawer> drawer = {};
   // Reads features from memory of devices; null if the CPU reads the store's.
   std::shared_ptr<FeatureRows> features = {};
+  std::vector<MemoryCopy> copies = {};
   // The devices in use; empty if there are none.
   std::vector<int> gpus = {};
 };

@@ -31,7 +31,7 @@ absl::StatusOr<DeviceSamplers> MakeDeviceSamplers(
   return WithoutCuda();
 }
 
-absl::StatusOr<std::shared_ptr<FeatureRows>> MakeDeviceFeatures(
+absl::StatusOr<DeviceRows> MakeDeviceFeatures(
     const std::shared_ptr<const Store>& /*store*/,
     const std::vector<int>& /*gpus*/, double /*ratio*/) {
   return WithoutCuda();

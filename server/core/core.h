@@ -75,6 +75,7 @@ struct ServerCore {
   const std::unique_ptr<TopologySampler> sampler;
   const std::unique_ptr<NeighborDrawer> drawer;
   const std::shared_ptr<FeatureRows> features;
+  const std::vector<MemoryCopy> copies;
   const std::vector<int> gpus;
   HopCounter hops;
   Damage damage;

@@ -58,6 +58,21 @@ prometheus::MetricFamily Counters(std::string name, std::string help,
   return family;
 }
 
+void AddCopies(const std::vector<MemoryCopy>& copies,
+               std::vector<prometheus::MetricFamily>& all) {
+  if (copies.empty()) return;
+  prometheus::MetricFamily family{"millrace_store_memory_bytes",
+                                  "Copies of the store in memory.",
+                                  prometheus::MetricType::Gauge,
+                                  {}};
+  for (const MemoryCopy& copy : copies) {
+    family.metric.push_back(Labelled("content", std::string(copy.content)));
+    family.metric.back().label.push_back({"memory", std::string(copy.memory)});
+    family.metric.back().gauge.value = static_cast<double>(copy.bytes);
+  }
+  all.push_back(std::move(family));
+}
+
 void AddGpus(const std::vector<GpuMemory>& gpus,
              std::vector<prometheus::MetricFamily>& all) {
   if (gpus.empty()) return;
@@ -121,6 +136,7 @@ std::vector<prometheus::MetricFamily> FamiliesOf(
         {{"gpu", scraped.feature_rows->device_rows},
          {"host", scraped.feature_rows->host_rows}}));
   }
+  AddCopies(scraped.copies, all);
   AddGpus(scraped.gpus, all);
   if (scraped.scrubbed_bytes.has_value()) {
     all.push_back(Counter("millrace_scrubbed_bytes_total",

@@ -12,7 +12,7 @@
 #include "absl/time/time.h"
 #include "common/sample/feature_rows.h"
 #include "common/sample/place_counts.h"
-#include "common/tier/gpu_memory.h"
+#include "common/tier/store_memory_use.h"
 
 namespace millrace {
 
@@ -35,6 +35,7 @@ class ServerMetrics {
     std::optional<double> scrubbed_bytes;          // nullopt without a scrubber
     HopCounts hops;                                // so far
     std::optional<FeatureRowCounts> feature_rows;  // so far; nullopt on a CPU
+    std::vector<MemoryCopy> copies;
     std::vector<GpuMemory> gpus;
     // Unix time; nullopt without TLS.
     std::optional<double> certificate_expiry;

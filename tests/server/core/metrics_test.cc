@@ -31,17 +31,20 @@ TEST(ServerMetricsTest, ReportsBytesAndScrapedValues) {
   scraped.scrubbed_bytes = 9;
   scraped.hops = {.device = 3, .host = 4};
   scraped.feature_rows = {{.device_rows = 5, .host_rows = 6}};
+  scraped.copies = {{"graph", "cuda", 30}};
   scraped.gpus = {{.device = 1, .free_bytes = 10, .total_bytes = 20}};
   const std::string text = metrics.Print(scraped);
   EXPECT_THAT(text, HasSubstr("\nmillrace_sent_bytes_total 42\n"));
   EXPECT_THAT(text, HasSubstr("_inflight_bytes 7\n"));
   EXPECT_THAT(text, HasSubstr("\nmillrace_scrubbed_bytes_total 9\n"));
-  for (const char* line : {"millrace_hops_total{place=\"gpu\"} 3",
-                           "millrace_hops_total{place=\"cpu\"} 4",
-                           "millrace_gpu_feature_rows_total{memory=\"gpu\"} 5",
-                           "millrace_gpu_feature_rows_total{memory=\"host\"} 6",
-                           "millrace_gpu_memory_bytes{gpu=\"1\"} 20",
-                           "millrace_gpu_memory_free_bytes{gpu=\"1\"} 10"}) {
+  for (const char* line :
+       {"millrace_hops_total{place=\"gpu\"} 3",
+        "millrace_hops_total{place=\"cpu\"} 4",
+        "millrace_gpu_feature_rows_total{memory=\"gpu\"} 5",
+        "millrace_gpu_feature_rows_total{memory=\"host\"} 6",
+        "millrace_store_memory_bytes{content=\"graph\",memory=\"cuda\"} 30",
+        "millrace_gpu_memory_bytes{gpu=\"1\"} 20",
+        "millrace_gpu_memory_free_bytes{gpu=\"1\"} 10"}) {
     EXPECT_THAT(text, HasSubstr("\n" + std::string(line) + "\n"));
   }
 }

@@ -2,8 +2,16 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 namespace millrace {
+
+// A part of a store that is not only in its files.
+struct MemoryCopy {
+  std::string_view content;  // "graph" or "features"
+  std::string_view memory;   // "ram", "pinned" or "cuda"
+  uint64_t bytes = 0;        // in all devices
+};
 
 // How much memory a device has, which other processes use too.
 struct GpuMemory {
