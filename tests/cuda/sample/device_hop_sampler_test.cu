@@ -51,8 +51,12 @@ TEST(DeviceDamagedListsTest, ReportsIdsThatNoPartitionOwns) {
   DamagedLists<StreamQueue>().ReportsIdsThatNoPartitionOwns();
 }
 
-TEST(DeviceListFilterTest, MakesBatchesWithoutExcludedEdges) {
-  MakesBatchesWithoutExcludedEdges<StreamQueue>();
+TEST(DeviceListFilterTest, MakesBatchesWithoutExcludedEdgesOfInLists) {
+  MakesBatchesWithoutExcludedEdges<StreamQueue>(Direction::kIn);
+}
+
+TEST(DeviceListFilterTest, MakesBatchesWithoutExcludedEdgesOfOutLists) {
+  MakesBatchesWithoutExcludedEdges<StreamQueue>(Direction::kOut);
 }
 
 TEST(DeviceListFilterTest, LeavesOutWholeLists) {

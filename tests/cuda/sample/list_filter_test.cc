@@ -9,8 +9,12 @@
 namespace millrace::testing {
 namespace {
 
-TEST(ListFilterTest, MakesBatchesWithoutExcludedEdges) {
-  MakesBatchesWithoutExcludedEdges<ThreadQueue>();
+TEST(ListFilterTest, MakesBatchesWithoutExcludedEdgesOfInLists) {
+  MakesBatchesWithoutExcludedEdges<ThreadQueue>(Direction::kIn);
+}
+
+TEST(ListFilterTest, MakesBatchesWithoutExcludedEdgesOfOutLists) {
+  MakesBatchesWithoutExcludedEdges<ThreadQueue>(Direction::kOut);
 }
 
 TEST(ListFilterTest, LeavesOutWholeLists) {
