@@ -28,7 +28,8 @@ std::byte ByteOf(uint64_t part, uint64_t row, uint64_t at) {
 }
 
 // A column of three partitions of 5, 0 and 9 rows, of which 0, 0 and `held` are
-// in two shares. If `all_pinned`, all are in pinned memory too.
+// in two shares. If `all_pinned`, all are in pinned memory too. A partition
+// that the column does not have follows in memory.
 class TestColumn {
  public:
   TestColumn(uint64_t row_bytes, uint64_t held, bool all_pinned = true)
@@ -36,6 +37,7 @@ class TestColumn {
     Add(0, 5, 0);
     Add(5, 0, 0);
     Add(5, 9, held);
+    Add(14, 1, 0);
   }
 
   // The shares that are not within reach are null.
@@ -82,7 +84,7 @@ class TestColumn {
   const uint64_t row_bytes_;
   const bool all_pinned_;
   std::vector<PartRows> parts_;
-  Memory share_memory_[2], pinned_memory_[3];
+  Memory share_memory_[2], pinned_memory_[4];
   const std::byte* shares_[2] = {};
 };
 
