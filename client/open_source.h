@@ -29,17 +29,16 @@ struct SourceOptions {
   // Only for servers: how long to wait for a partition that has no living
   // server.
   absl::Duration partition_wait = absl::Minutes(5);
-  // Only for servers: share of each partition's feature rows, hottest first, to
-  // keep in this process; from 0 to 1. (The page cache keeps the rows of a
-  // mapped store anyway.)
+  // Share of each partition's feature rows, hottest first, from 0 to 1. With
+  // servers: to keep in this process. With a store: if not 0, the same as
+  // memory.cache_ratio.
   double cache_ratio = 0;
 };
 
 // Opens the store, or connects to the fleet and waits until it can be
 // described.
 // INVALID_ARGUMENT: neither or both of store and servers, a bad LIST, a
-// cache_ratio outside 0 to 1 or together with a store, memory together with
-// servers.
+// cache_ratio outside 0 to 1, memory together with servers.
 // UNAVAILABLE: no server answered within partition_wait.
 // FAILED_PRECONDITION: the fleet's members disagree.
 // UNAUTHENTICATED, PERMISSION_DENIED: certificates or names prevent access to

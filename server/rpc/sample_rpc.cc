@@ -99,6 +99,9 @@ class SampleFrames final : public FrameMaker {
   IncomingCall& call_;
   const CallScope scope_;  // for calls to other owners
   int home_ = -1;          // partition that was asked for, once that is known
+  // The block that a device has put the batch's topology into, which may be
+  // larger than that.
+  uint64_t pinned_bytes_ = 0;
   std::unique_ptr<FrameSource> source_;
 };
 
@@ -138,7 +141,8 @@ absl::StatusOr<std::shared_ptr<const Batch>> SampleFrames::SampleHops(
   if (!batch.has_value()) {
     MILLRACE_ASSIGN_OR_RETURN(batch, SampleByOwner(request, held));
   }
-  MILLRACE_RETURN_IF_ERROR(call_.memory().Settle(StreamingBytes(*batch)));
+  MILLRACE_RETURN_IF_ERROR(
+      call_.memory().Settle(StreamingBytes(*batch) + pinned_bytes_));
   // Shared by the frames in flight, which borrow its arrays.
   return std::make_shared<const Batch>(*std::move(batch));
 }
@@ -154,11 +158,14 @@ absl::StatusOr<std::optional<Batch>> SampleFrames::SampleOnDevice(
       std::optional<Batch> batch,
       core.sampler->Sample(*core.store, request.job, TopologyOf(request),
                            request.seeds, [this, held](uint64_t bytes) {
+                             pinned_bytes_ = bytes;
                              return call_.memory().GrowTo(held + bytes);
                            }));
   if (batch.has_value()) {
     core.hops.AddDevice(request.job.hops);
     core.metrics.ObserveSample(SteadyNow() - begin, absl::ZeroDuration());
+  } else {
+    pinned_bytes_ = 0;
   }
   return batch;
 }

@@ -98,15 +98,19 @@ TEST(OpenSourceTest, OneOfStoreAndServersMustBeGiven) {
   }
 }
 
-TEST(OpenSourceTest, CachesAreForServers) {
+TEST(OpenSourceTest, CachesOfStoresAreOnDevices) {
   const testing::TestStore store(testing::SmallGraph());
   SourceOptions options;
   options.store = store.path();
   EXPECT_TRUE(OpenSource(options).ok());
   options.cache_ratio = 0.25;
-  EXPECT_THAT(std::string(OpenSource(options).status().message()),
-              HasSubstr("cache_ratio 0.25: is for servers: the features of a "
-                        "store are read from its mapped files"));
+  const absl::Status cached = OpenSource(options).status();
+  if (!cached.ok()) {
+    EXPECT_TRUE(absl::IsFailedPrecondition(cached)) << cached;
+    EXPECT_THAT(std::string(cached.message()), HasSubstr("CUDA"));
+  }
+  options.memory.features = MemoryTier::kRam;
+  EXPECT_TRUE(absl::IsInvalidArgument(OpenSource(options).status()));
 }
 
 TEST(OpenSourceTest, OptionsOfServersReachThem) {

@@ -397,9 +397,10 @@ TEST_F(SourceFlagsTest, ValuesHaveLimits) {
 
 TEST_F(SourceFlagsTest, OptionsReachTheSource) {
   const TestStore store(SmallGraph());
-  const absl::Status cached =
-      Opened({"--store", store.path(), "--cache-ratio", "0.5"});
-  EXPECT_THAT(std::string(cached.message()), HasSubstr("cache_ratio 0.5"));
+  const absl::Status cached = Opened({"--store", store.path(), "--cache-ratio",
+                                      "0.5", "--feature-memory", "ram"});
+  EXPECT_THAT(std::string(cached.message()),
+              HasSubstr("cache_ratio 0.5 and feature_memory ram"));
   // Nobody listens at this port.
   const absl::Status absent =
       Opened({"--servers", "127.0.0.1:1", "--partition-wait", "0"});

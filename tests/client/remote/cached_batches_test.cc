@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "client/open_source.h"
 #include "client/remote_batch_source.h"
 #include "common/base/field_error.h"
 #include "common/sample/digest.h"
@@ -264,15 +263,6 @@ TEST_F(CachedBatchesTest, RatiosBeyondAllRowsAreRefused) {
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
     EXPECT_THAT(std::string(status.message()), HasSubstr("cache_ratio"));
   }
-}
-
-TEST_F(CachedBatchesTest, StoresAreRefused) {
-  SourceOptions options;
-  options.store = "nowhere";
-  options.cache_ratio = 0.2;
-  const absl::Status status = OpenSource(options).status();
-  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
-  EXPECT_THAT(std::string(status.message()), HasSubstr("is for servers"));
 }
 
 }  // namespace
