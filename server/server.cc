@@ -273,6 +273,10 @@ bool SamplerServer::HasIntactPartition() const {
   return !state_->core->damage.AreAllDamaged();
 }
 
+bool SamplerServer::HasFailedDevice() const {
+  return state_->core->device_failed;
+}
+
 absl::Status SamplerServer::CheckPort(absl::Duration timeout) const {
   return state_->port_check->Ask(timeout);
 }

@@ -28,6 +28,9 @@ HttpResponse No(const std::string& why) {
 HttpResponse Starting() { return No("starting: the store is being opened"); }
 
 HttpResponse Answers(const SamplerServer& server, const std::string& what) {
+  if (server.HasFailedDevice()) {
+    return No("a GPU has failed: restart this server");
+  }
   const absl::Status status = server.CheckPort(kAnswerTimeout);
   if (status.ok()) return Yes(what);
   return No(StrCat(server.address(), " does not answer: ", status.ToString()));

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/base/host_memory.h"
+#include "common/base/status_lines.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"
@@ -15,6 +16,7 @@
 #include "common/wire/error_info.h"
 #include "common/wire/frame.h"
 #include "server/load/request_limits.h"
+#include "spdlog/spdlog.h"
 
 namespace millrace {
 namespace {
@@ -115,16 +117,22 @@ bool ServerCore::ReadsAll() const {
 absl::Status ServerCore::Draw(int partition, const DrawContext& context,
                               const Frontier& frontier, Picks& picks) {
   if (drawer != nullptr) {
-    MILLRACE_ASSIGN_OR_RETURN(
-        const bool drawn,
-        drawer->Draw(*store, partition, context, frontier, picks));
-    if (drawn) {
+    const auto drawn =
+        drawer->Draw(*store, partition, context, frontier, picks);
+    NoteDevice(drawn.status());
+    MILLRACE_RETURN_IF_ERROR(drawn.status());
+    if (*drawn) {
       hops.AddDevice(1);
       return absl::OkStatus();
     }
   }
   hops.AddHost(1);
   return DrawNeighbors(*store, partition, context, frontier, picks);
+}
+
+void ServerCore::NoteDevice(const absl::Status& status) {
+  if (!absl::IsUnavailable(status) || device_failed.exchange(true)) return;
+  spdlog::error("{}; restart this server", FirstLine(status));
 }
 
 absl::Status ServerCore::ErrorForClient(absl::Status status) {

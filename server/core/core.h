@@ -4,6 +4,7 @@
 
 #include <grpcpp/server_context.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -60,6 +61,9 @@ struct ServerCore {
   absl::Status Draw(int partition, const DrawContext& context,
                     const Frontier& frontier, Picks& picks);
 
+  // Logs the first failure of a device (UNAVAILABLE), after which probes fail.
+  void NoteDevice(const absl::Status& status);
+
   // Returns the error that a call should end with. An error about a damaged
   // file of this store makes the server stop serving the file's partition, and
   // becomes one that sends the client to another server and does not reveal the
@@ -77,6 +81,7 @@ struct ServerCore {
   const std::shared_ptr<FeatureRows> features;
   const std::vector<MemoryCopy> copies;
   const std::vector<int> gpus;
+  std::atomic<bool> device_failed = false;
   HopCounter hops;
   Damage damage;
   const ServerOptions options;

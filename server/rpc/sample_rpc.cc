@@ -154,14 +154,15 @@ absl::StatusOr<std::optional<Batch>> SampleFrames::SampleOnDevice(
   if (core.sampler == nullptr || !core.ReadsAll()) return std::nullopt;
   MILLRACE_RETURN_IF_ERROR(scope_.CheckNotCancelled());
   const SteadyTime begin = SteadyNow();
-  MILLRACE_ASSIGN_OR_RETURN(
-      std::optional<Batch> batch,
+  absl::StatusOr<std::optional<Batch>> batch =
       core.sampler->Sample(*core.store, request.job, TopologyOf(request),
                            request.seeds, [this, held](uint64_t bytes) {
                              pinned_bytes_ = bytes;
                              return call_.memory().GrowTo(held + bytes);
-                           }));
-  if (batch.has_value()) {
+                           });
+  core.NoteDevice(batch.status());
+  if (!batch.ok()) return batch;
+  if (batch->has_value()) {
     core.hops.AddDevice(request.job.hops);
     core.metrics.ObserveSample(SteadyNow() - begin, absl::ZeroDuration());
   } else {

@@ -119,6 +119,8 @@ class DeviceServerTest : public ::testing::Test {
                                    std::to_string(host) + "\n"));
   }
 
+  bool HasFailedDevice() const { return server_->HasFailedDevice(); }
+
   Device device_;
 
  private:
@@ -163,10 +165,12 @@ TEST_F(DeviceServerTest, TheCpuDoesWhatIsLeftToIt) {
 TEST_F(DeviceServerTest, SendsClientsOfAFailedDeviceElsewhere) {
   for (const bool all : {true, false}) {
     Start(all ? std::vector<int>() : std::vector<int>{0});
+    EXPECT_FALSE(HasFailedDevice());
     device_.status = absl::UnavailableError("CUDA device 0 has failed");
     const absl::Status status = Sample().status;
     EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
     EXPECT_TRUE(IsRetryable(status));
+    EXPECT_TRUE(HasFailedDevice());
     device_.status = absl::OkStatus();
     ExpectSame();
   }
