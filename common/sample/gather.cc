@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/sample/gather.h"
 
-#include <algorithm>
 #include <cstring>
 #include <optional>
 #include <string>

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "common/graph/store.h"
 #include "common/sample/batch.h"
 #include "common/sample/batch_arrays.h"

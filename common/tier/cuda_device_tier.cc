@@ -7,6 +7,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/cuda/runtime/device.h"
+#include "common/cuda/runtime/peer_access.h"
 #include "common/cuda/runtime/pinned_array.h"
 #include "common/cuda/sample/cuda_feature_rows.h"
 #include "common/cuda/sample/cuda_neighbor_drawer.h"
@@ -80,6 +81,10 @@ absl::StatusOr<DeviceSamplers> MakeDeviceSamplers(
         std::make_unique<cuda::CudaTopologySampler>(devices, fallback);
   }
   return samplers;
+}
+
+absl::StatusOr<bool> ReachEachOther(const std::vector<int>& gpus) {
+  return cuda::EnablePeerAccess(gpus);
 }
 
 absl::StatusOr<DeviceRows> MakeDeviceFeatures(

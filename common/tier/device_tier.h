@@ -46,9 +46,14 @@ absl::StatusOr<DeviceSamplers> MakeDeviceSamplers(
     const std::shared_ptr<const Store>& store, bool pinned,
     const std::vector<int>& gpus, DeviceFallback fallback);
 
+// Whether each of the devices can read the memory of all others. They must have
+// been checked.
+absl::StatusOr<bool> ReachEachOther(const std::vector<int>& gpus);
+
 // Reads features from memory of devices: the hottest `ratio` of each
 // partition's rows from copies there, of which each device has a share, and the
-// others where the store has them, which must be pinned.
+// others where the store has them, which must be pinned. If not all devices
+// reach each other, all rows must be pinned.
 // FAILED_PRECONDITION: as CheckDevices(). RESOURCE_EXHAUSTED: the copies do not
 // fit.
 struct DeviceRows {

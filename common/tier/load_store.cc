@@ -120,7 +120,15 @@ absl::Status StoreLoader::LoadFeatures(MemoryTier tier) {
   if (tier == MemoryTier::kRam || tier == MemoryTier::kPinned) {
     MILLRACE_RETURN_IF_ERROR(Copy(Store::Content::kFeatures, tier));
   }
-  if (tier == MemoryTier::kCuda) ratio = 1;
+  if (tier == MemoryTier::kCuda) {
+    ratio = 1;
+    MILLRACE_RETURN_IF_ERROR(CheckDevices(options_.gpus));
+    MILLRACE_ASSIGN_OR_RETURN(const bool reach, ReachEachOther(options_.gpus));
+    if (!reach) {
+      MILLRACE_RETURN_IF_ERROR(
+          Copy(Store::Content::kFeatures, MemoryTier::kPinned));
+    }
+  }
   if (ratio == 0) return absl::OkStatus();
   MILLRACE_ASSIGN_OR_RETURN(loaded_.features,
                             MakeDeviceFeatures(store_, options_.gpus, ratio));

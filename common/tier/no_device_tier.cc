@@ -31,6 +31,10 @@ absl::StatusOr<DeviceSamplers> MakeDeviceSamplers(
   return WithoutCuda();
 }
 
+absl::StatusOr<bool> ReachEachOther(const std::vector<int>& /*gpus*/) {
+  return WithoutCuda();
+}
+
 absl::StatusOr<DeviceRows> MakeDeviceFeatures(
     const std::shared_ptr<const Store>& /*store*/,
     const std::vector<int>& /*gpus*/, double /*ratio*/) {

@@ -72,6 +72,16 @@ class MemoryTiersTest(unittest.TestCase):
                     self.expect_right(
                         self.run_program("digest", "--store", store, *tier))
 
+    def test_gpus_that_cannot_reach_each_other_use_pinned_memory(self):
+        run = self.run_program("digest", "--store", "two", "--feature-memory",
+                               "cuda", "--gpus", "0,1", "--json",
+                               PTXEMU_PEER="0")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        line = json.loads(run.stdout.splitlines()[-1])
+        self.assertEqual(f"total {line['total']}", self.total.splitlines()[-1])
+        self.assertGreater(line["gpu_rows"], 0)
+        self.assertGreater(line["gpu_pinned_rows"], 0)
+
     def test_samples_are_equal(self):
         plain = self.run_program("sample", "--store", "two", "--with-features")
         for tier in TIERS:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that a device's feature rows are right or end with an error, and free
-their memory, when a call of the CUDA runtime fails. Skipped (77) without ptxemu.
+"""Checks that gathering on devices gives the right rows or an error, and frees
+its memory, when a call of the CUDA runtime fails. Skipped (77) without ptxemu.
 
   failed_gathers_test.py DEVICE_FEATURE_ROWS_TEST
 """
