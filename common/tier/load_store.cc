@@ -130,8 +130,10 @@ absl::Status StoreLoader::LoadFeatures(MemoryTier tier) {
     }
   }
   if (ratio == 0) return absl::OkStatus();
-  MILLRACE_ASSIGN_OR_RETURN(loaded_.features,
+  MILLRACE_ASSIGN_OR_RETURN(DeviceRows made,
                             MakeDeviceFeatures(store_, options_.gpus, ratio));
+  loaded_.features = std::move(made.rows);
+  loaded_.copies.push_back({"features", WordOf(MemoryTier::kCuda), made.bytes});
   loaded_.gpus = options_.gpus;
   return absl::OkStatus();
 }
@@ -143,7 +145,8 @@ absl::Status StoreLoader::SampleOnDevices(MemoryTier tier) {
                          options_.fallback));
   loaded_.sampler = std::move(samplers.sampler);
   loaded_.drawer = std::move(samplers.drawer);
-  loaded_.copies.push_back({"graph", "cuda", samplers.bytes});
+  loaded_.copies.push_back(
+      {"graph", WordOf(MemoryTier::kCuda), samplers.bytes});
   loaded_.gpus = options_.gpus;
   return absl::OkStatus();
 }
