@@ -26,6 +26,7 @@ absl::Status CheckNoMemoryOptions(const MemoryOptions& memory) {
   if (memory.features != MemoryTier::kMmap) field = "feature_memory";
   if (memory.fallback != DeviceFallback::kAllow) field = "device_fallback";
   if (memory.gpus != MemoryOptions().gpus) field = "gpus";
+  if (memory.cache_ratio != 0) field = "cache_ratio";
   if (field.empty()) return absl::OkStatus();
   return InvalidField({.problem = FieldError::Problem::kConflict,
                        .field = std::string(field),

@@ -53,8 +53,7 @@ class SamplerServer {
   // Whether at least one partition is not damaged and is still served.
   bool HasIntactPartition() const;
 
-  // Whether a GPU has failed that samples, so that the process has to be
-  // restarted.
+  // Whether a GPU has failed, so that the process has to be restarted.
   bool HasFailedDevice() const;
 
   // Whether the port answers; see PortCheck::Ask().

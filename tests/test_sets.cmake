@@ -80,10 +80,12 @@ set(MILLRACE_DATA_TESTS
 set(MILLRACE_SLOW_TESTS
     bad_requests_test chaos_test clock_steps_test collectives_test
     compare_losses_test compressed_import_test connections_test
-    damaged_replica_test device_hop_sampler_test device_topology_sampler_test
-    examples_test golden_device_digests_test golden_digests_test heartbeat_test
-    hop_sampler_test http_server_test install_test link_trainer_test
-    lost_server_test mixed_abuse_test npy_import_test oracle_compare
+    damaged_replica_test device_feature_rows_test device_hop_sampler_test
+    device_neighbor_drawer_test device_topology_sampler_test examples_test
+    failed_calls_test failed_gathers_test failed_programs_test
+    golden_cuda_digests_test golden_digests_test golden_pinned_digests_test
+    heartbeat_test hop_sampler_test http_server_test install_test link_trainer_test
+    lost_server_test memory_tiers_test mixed_abuse_test npy_import_test oracle_compare
     oracle_edges_test programs_test quickstart_test replicas_test
     slow_replicas_test soak_test status_pages_test test_entries_test
     train_group_test train_hostile_checkpoint_test train_memory_test
@@ -94,8 +96,9 @@ set(MILLRACE_SLOW_TESTS
 set(MILLRACE_CUDA_TESTS
     cuda_runtime_test device_feature_rows_test
     device_feature_rows_without_peers_test device_hop_sampler_test
-    device_topology_sampler_test golden_device_digests_test
-    ptxemu_devices_test ptxemu_kernels_test ptxemu_planted_test)
+    device_neighbor_drawer_test device_topology_sampler_test failed_calls_test
+    failed_gathers_test failed_programs_test golden_cuda_digests_test
+    golden_pinned_digests_test memory_tiers_test ptxemu_devices_test ptxemu_kernels_test ptxemu_planted_test)
 
 # Tests whose threads wait for each other all the time. Beside other tests they
 # take up to thirty times longer.

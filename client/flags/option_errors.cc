@@ -89,6 +89,10 @@ constexpr Advice kAdvice[] = {
     {"cache_ratio", kLacking, Problem::kInvalid,
      "use a smaller --cache-ratio, fewer processes on this host, or "
      "--feature-dtype float16"},
+    {"gpus", kInvalid, Problem::kInvalid,
+     "name GPUs, such as 0,1, for --graph-memory cuda, --feature-memory cuda "
+     "or "
+     "--cache-ratio, or leave --gpus out"},
     {"device_fallback", kLacking, Problem::kInvalid,
      "leave --device-fallback out, here or at the servers, so that the CPU "
      "makes such batches"},

@@ -12,6 +12,7 @@ namespace millrace {
 class HopCounter {
  public:
   void AddDevice(int hops) { device_ += static_cast<uint64_t>(hops); }
+  void Add(bool on_device) { on_device ? AddDevice(1) : AddHost(1); }
   void AddHost(int hops) { host_ += static_cast<uint64_t>(hops); }
   HopCounts counts() const { return {device_, host_}; }
 

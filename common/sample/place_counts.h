@@ -8,7 +8,7 @@ namespace millrace {
 
 // Hops by where their neighbours were drawn. In a process that makes whole
 // batches, all hops of a batch count for where it was made; a server counts
-// each draw from the lists of one relation in one of its partitions.
+// one for each relation and partition that it draws from in a hop.
 struct HopCounts {
   uint64_t device = 0;
   uint64_t host = 0;

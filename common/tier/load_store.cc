@@ -50,18 +50,28 @@ absl::Status CheckCacheRatio(const MemoryOptions& options) {
                        .other_value = std::string(WordOf(options.features))});
 }
 
+bool UsesDevices(MemoryTier tier) {
+  return tier == MemoryTier::kCuda || tier == MemoryTier::kPinned ||
+         tier == MemoryTier::kAuto;
+}
+
 absl::Status CheckOptions(const MemoryOptions& options) {
   MILLRACE_RETURN_IF_ERROR(CheckGpus(options.gpus));
   MILLRACE_RETURN_IF_ERROR(CheckCacheRatio(options));
-  const bool device = options.graph == MemoryTier::kCuda ||
-                      options.graph == MemoryTier::kPinned ||
-                      options.graph == MemoryTier::kAuto;
-  if (options.fallback == DeviceFallback::kForbid && !device) {
+  if (options.fallback == DeviceFallback::kForbid &&
+      !UsesDevices(options.graph)) {
     return InvalidField(
         {.field = "device_fallback",
          .value = "forbid",
          .limit = "a device samples only if graph_memory is pinned, cuda or "
                   "auto"});
+  }
+  if (options.gpus != MemoryOptions().gpus && options.cache_ratio == 0 &&
+      !UsesDevices(options.graph) && !UsesDevices(options.features)) {
+    return InvalidField(
+        {.field = "gpus",
+         .value = StrCat(options.gpus.front()),
+         .limit = "nothing would be in memory of these devices"});
   }
   return absl::OkStatus();
 }
@@ -78,8 +88,14 @@ class StoreLoader {
   LoadedStore Finish();
 
  private:
-  // Forgets the copies of an attempt that failed.
+  // Frees the copies in devices that an earlier attempt has made.
   void Forget(std::string_view content) {
+    if (content == "graph") {
+      loaded_.sampler.reset();
+      loaded_.drawer.reset();
+    } else {
+      loaded_.features.reset();
+    }
     std::erase_if(loaded_.copies, [content](const MemoryCopy& copy) {
       return copy.content == content;
     });
@@ -90,10 +106,23 @@ class StoreLoader {
 
   const MemoryOptions& options_;
   const std::shared_ptr<Store> store_;  // not shared until Finish()
+  bool graph_is_pinned_ = false, features_are_pinned_ = false;
   LoadedStore loaded_;
 };
 
 absl::Status StoreLoader::Copy(Store::Content content, MemoryTier tier) {
+  const bool graph = content == Store::Content::kGraph;
+  bool& pinned = graph ? graph_is_pinned_ : features_are_pinned_;
+  if (pinned) tier = MemoryTier::kPinned;  // by an attempt that failed later
+  const auto add = [&] {
+    loaded_.copies.push_back({graph ? "graph" : "features", WordOf(tier),
+                              store_->loaded_bytes(content)});
+    LogInfo(StrCat(graph ? "the graph takes " : "features take ",
+                   store_->loaded_bytes(content), " bytes of ",
+                   std::string(WordOf(tier)), " memory"));
+    return absl::OkStatus();
+  };
+  if (pinned) return add();
   absl::Status status;
   if (tier == MemoryTier::kPinned) {
     MILLRACE_RETURN_IF_ERROR(CheckDevices(options_.gpus));
@@ -101,10 +130,9 @@ absl::Status StoreLoader::Copy(Store::Content content, MemoryTier tier) {
   } else {
     status = store_->LoadIntoMemory(content);
   }
-  const bool graph = content == Store::Content::kGraph;
   if (status.ok()) {
-    loaded_.copies.push_back({graph ? "graph" : "features", WordOf(tier),
-                              store_->loaded_bytes(content)});
+    pinned = tier == MemoryTier::kPinned;
+    return add();
   }
   if (!absl::IsResourceExhausted(status)) return status;
   return FieldStatus(status.code(),
@@ -187,14 +215,31 @@ LoadedStore StoreLoader::Finish() {
   return std::move(loaded_);
 }
 
+// RESOURCE_EXHAUSTED: a device has less memory left than batches may need.
+absl::Status CheckRoom(const std::vector<int>& gpus) {
+  constexpr uint64_t kShare = 10;
+  for (const GpuMemory& gpu : MemoryOfDevices(gpus)) {
+    if (gpu.free_bytes >= gpu.total_bytes / kShare) continue;
+    return absl::ResourceExhaustedError(
+        StrCat("only ", gpu.free_bytes, " of ", gpu.total_bytes,
+               " bytes of CUDA device ", gpu.device,
+               " would be left for batches, less than a tenth"));
+  }
+  return absl::OkStatus();
+}
+
 // Calls `load` with the best tier that is possible. `what` is "the graph is" or
 // "features are".
 template <typename Load>
-absl::Status LoadBest(std::string_view what, bool may_use_ram, Load load) {
+absl::Status LoadBest(std::string_view what, const MemoryOptions& options,
+                      bool may_use_ram, Load load) {
   absl::Status why;
   for (const auto& [tier, name] : {std::pair(MemoryTier::kCuda, "a GPU's"),
                                    std::pair(MemoryTier::kPinned, "pinned")}) {
-    const absl::Status status = load(tier);
+    absl::Status status = load(tier);
+    if (status.ok() && tier == MemoryTier::kCuda) {
+      status = CheckRoom(options.gpus);
+    }
     if (status.ok()) return status;
     LogInfo(StrCat(what, " not in ", name, " memory: ", FirstLine(status)));
     why.Update(status);
@@ -214,16 +259,17 @@ absl::StatusOr<LoadedStore> LoadStore(std::unique_ptr<Store> store,
   const auto load_graph = [&](MemoryTier tier) {
     return loader.LoadGraph(tier);
   };
-  MILLRACE_RETURN_IF_ERROR(
-      options.features == MemoryTier::kAuto
-          ? LoadBest("features are", /*may_use_ram=*/true, load_features)
-          : load_features(options.features));
   // Without a device, the CPU would make all batches.
   const bool may_use_ram = options.fallback == DeviceFallback::kAllow;
   MILLRACE_RETURN_IF_ERROR(
       options.graph == MemoryTier::kAuto
-          ? LoadBest("the graph is", may_use_ram, load_graph)
+          ? LoadBest("the graph is", options, may_use_ram, load_graph)
           : load_graph(options.graph));
+  // After the graph, which gains more from the memory of a device.
+  MILLRACE_RETURN_IF_ERROR(options.features == MemoryTier::kAuto
+                               ? LoadBest("features are", options,
+                                          /*may_use_ram=*/true, load_features)
+                               : load_features(options.features));
   return loader.Finish();
 }
 

@@ -39,6 +39,34 @@ ServerOptions Complete(ServerOptions options) {
   return options;
 }
 
+// Feature rows whose errors pass through DeviceError().
+class CheckedRows final : public FeatureRows {
+ public:
+  CheckedRows(ServerCore& core, std::shared_ptr<FeatureRows> rows)
+      : core_(core), rows_(std::move(rows)) {}
+
+  absl::StatusOr<std::shared_ptr<std::byte>> Allocate(uint64_t bytes) override {
+    auto block = rows_->Allocate(bytes);
+    MILLRACE_RETURN_IF_ERROR(core_.DeviceError(block.status()));
+    return block;
+  }
+  absl::Status GatherNodes(TypeIndex type, std::span<const uint64_t> ids,
+                           std::byte* out) override {
+    return core_.DeviceError(rows_->GatherNodes(type, ids, out));
+  }
+  absl::Status GatherEdges(RelationIndex relation,
+                           std::span<const uint32_t> parts,
+                           std::span<const uint64_t> rows,
+                           std::byte* out) override {
+    return core_.DeviceError(rows_->GatherEdges(relation, parts, rows, out));
+  }
+  FeatureRowCounts counts() const override { return rows_->counts(); }
+
+ private:
+  ServerCore& core_;
+  const std::shared_ptr<FeatureRows> rows_;
+};
+
 // Whether an error already tells the client when to retry.
 bool SaysWhenToRetry(const absl::Status& status) {
   return ErrorInfoOf(status).retry_after > absl::ZeroDuration() ||
@@ -55,7 +83,9 @@ ServerCore::ServerCore(LoadedStore loaded, ServerOptions options_in,
     : store(std::move(loaded.store)),
       sampler(std::move(loaded.sampler)),
       drawer(std::move(loaded.drawer)),
-      features(std::move(loaded.features)),
+      features(loaded.features == nullptr
+                   ? nullptr
+                   : std::make_shared<CheckedRows>(*this, loaded.features)),
       copies(std::move(loaded.copies)),
       gpus(std::move(loaded.gpus)),
       damage(store->path(), store->mapped_partitions()),
@@ -114,33 +144,31 @@ bool ServerCore::ReadsAll() const {
   return true;
 }
 
-absl::Status ServerCore::Draw(int partition, const DrawContext& context,
-                              const Frontier& frontier, Picks& picks) {
+absl::StatusOr<bool> ServerCore::Draw(int partition, const DrawContext& context,
+                                      const Frontier& frontier, Picks& picks) {
   if (drawer != nullptr) {
     const auto drawn =
         drawer->Draw(*store, partition, context, frontier, picks);
-    NoteDevice(drawn.status());
-    MILLRACE_RETURN_IF_ERROR(drawn.status());
-    if (*drawn) {
-      hops.AddDevice(1);
-      return absl::OkStatus();
-    }
+    MILLRACE_RETURN_IF_ERROR(DeviceError(drawn.status()));
+    if (*drawn) return true;
   }
-  hops.AddHost(1);
-  return DrawNeighbors(*store, partition, context, frontier, picks);
+  MILLRACE_RETURN_IF_ERROR(
+      DrawNeighbors(*store, partition, context, frontier, picks));
+  return false;
 }
 
-void ServerCore::NoteDevice(const absl::Status& status) {
-  if (!absl::IsUnavailable(status) || device_failed.exchange(true)) return;
-  spdlog::error("{}; restart this server", FirstLine(status));
-}
-
-absl::Status ServerCore::ErrorForClient(absl::Status status) {
+absl::Status ServerCore::DeviceError(const absl::Status& status) {
+  if (absl::IsUnavailable(status) && !device_failed.exchange(true)) {
+    spdlog::error("{}; restart this server", FirstLine(status));
+  }
   if (absl::IsResourceExhausted(status) && !SaysWhenToRetry(status)) {
-    // Pinned memory, or that of a GPU, which other calls will free.
     return WithErrorInfo(
         status, {.partition = std::nullopt, .retry_after = kRetryAfter});
   }
+  return status;
+}
+
+absl::Status ServerCore::ErrorForClient(absl::Status status) {
   const std::string file = FindDamagedFile(status);
   if (file.empty()) return status;
   damage.Note(file, status);

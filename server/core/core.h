@@ -57,12 +57,15 @@ struct ServerCore {
   bool ReadsAll() const;
 
   // Draws from the lists of a partition that is mapped here, on a device where
-  // that is possible. Fails as DrawNeighbors() and NeighborDrawer::Draw() do.
-  absl::Status Draw(int partition, const DrawContext& context,
-                    const Frontier& frontier, Picks& picks);
+  // that is possible, and returns whether it was. Fails as DrawNeighbors() and
+  // NeighborDrawer::Draw() do.
+  absl::StatusOr<bool> Draw(int partition, const DrawContext& context,
+                            const Frontier& frontier, Picks& picks);
 
-  // Logs the first failure of a device (UNAVAILABLE), after which probes fail.
-  void NoteDevice(const absl::Status& status);
+  // Returns what a call should end with after this result of a device. If the
+  // device has failed (UNAVAILABLE), logs that once, and probes fail from now
+  // on. If memory is short, the client may retry.
+  absl::Status DeviceError(const absl::Status& status);
 
   // Returns the error that a call should end with. An error about a damaged
   // file of this store makes the server stop serving the file's partition, and

@@ -125,8 +125,8 @@ std::vector<prometheus::MetricFamily> FamiliesOf(
             scraped.damaged_partitions)};
   all.push_back(Counters(
       "millrace_hops_total",
-      "Hops by where they were sampled: of whole batches, or draws from the "
-      "lists of one relation in one partition.",
+      "Hops by where they were sampled: of whole batches, or one for each "
+      "relation and partition that was drawn from in a hop.",
       "place", {{"gpu", scraped.hops.device}, {"cpu", scraped.hops.host}}));
   if (scraped.feature_rows.has_value()) {
     all.push_back(Counters(

@@ -122,7 +122,9 @@ absl::Status DrawHere(const HopContext& hop, int part, const Frontier& frontier,
     count = NodesAtOnce(lengths, frontier.ids.subspan(at), kChunk);
     Frontier some = frontier.Part(at, count);
     some.poller = &poller;
-    MILLRACE_RETURN_IF_ERROR(hop.scope.core.Draw(part, hop.draw, some, picks));
+    MILLRACE_ASSIGN_OR_RETURN(const bool on_device,
+                              hop.scope.core.Draw(part, hop.draw, some, picks));
+    if (at == 0) hop.scope.core.hops.Add(on_device);
   }
   return absl::OkStatus();
 }

@@ -139,7 +139,9 @@ absl::StatusOr<size_t> Expansion::Draw(const OwnedNodes& nodes,
     picks.Clear();
     Frontier frontier = nodes.Part(done, chunk.count);
     frontier.poller = &poller;
-    MILLRACE_RETURN_IF_ERROR(core_.Draw(part, draw_, frontier, picks));
+    MILLRACE_ASSIGN_OR_RETURN(const bool on_device,
+                              core_.Draw(part, draw_, frontier, picks));
+    if (done == 0) core_.hops.Add(on_device);
     Append(picks, nodes.neighbor_dtype, out);
     done += chunk.count;
   }

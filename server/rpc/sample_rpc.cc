@@ -160,8 +160,7 @@ absl::StatusOr<std::optional<Batch>> SampleFrames::SampleOnDevice(
                              pinned_bytes_ = bytes;
                              return call_.memory().GrowTo(held + bytes);
                            });
-  core.NoteDevice(batch.status());
-  if (!batch.ok()) return batch;
+  MILLRACE_RETURN_IF_ERROR(core.DeviceError(batch.status()));
   if (batch->has_value()) {
     core.hops.AddDevice(request.job.hops);
     core.metrics.ObserveSample(SteadyNow() - begin, absl::ZeroDuration());

@@ -11,6 +11,7 @@ Skipped (77) unless the runtime is tests/ptxemu.
 import argparse
 import concurrent.futures
 import contextlib
+import itertools
 import os
 import pathlib
 import re
@@ -106,9 +107,9 @@ def problem_of_server(programs, failure, right):
 def check(pool, problem_of, programs, right, stride):
     """Returns the number of calls tried and the problems."""
     tried, problems = 0, []
-    while True:
-        calls = range(1 + tried * stride, 1 + (tried + 16) * stride, stride)
-        failures = [f"*:{n}={ERRORS[n // stride % 2]}" for n in calls]
+    for first in itertools.count(1, 8 * stride):
+        calls = range(first, first + 8 * stride, stride)
+        failures = [f"*:{n}={error}" for n in calls for error in ERRORS]
         for failure, problem in zip(failures, pool.map(
                 lambda one: problem_of(programs, one, right), failures)):
             if problem == "none failed":

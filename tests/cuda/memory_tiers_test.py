@@ -36,7 +36,10 @@ class MemoryTiersTest(unittest.TestCase):
         cls.folder = pathlib.Path(cls.directory.name)
         for words in (("import", "fake", "--nodes", "160", "--avg-degree", "5",
                        "--features", "6", "--classes", "2", "--out", "one"),
-                      ("partition", "one", "--parts", "2", "--out", "two")):
+                      ("partition", "one", "--parts", "2", "--out", "two"),
+                      ("import", "fake", "--nodes", "80000", "--avg-degree",
+                       "6", "--features", "2", "--classes", "2", "--out",
+                       "wide")):
             subprocess.run([cls.bin / "millrace", *words], cwd=cls.folder,
                            check=True, capture_output=True)
         cls.total = cls.run_program("digest", "--store", "one").stdout
@@ -151,9 +154,16 @@ class MemoryTiersTest(unittest.TestCase):
                 self.assertRegex(run.stderr, r"[0-9]+ .*2000")
 
     def test_auto_uses_pinned_memory_where_the_device_is_small(self):
-        run = self.run_program("digest", "--store", "one", "--graph-memory",
-                               "auto", PTXEMU_MEMORY="2000000")
-        self.expect_right(run)
+        """The batches' arrays fit, but not the graph beside a tenth that is
+        left."""
+        run = self.run_program("digest", "--store", "wide", "--graph-memory",
+                               "auto", "--json", "--batches", "1",
+                               PTXEMU_MEMORY="3000000")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertIn("the graph is not in a GPU's memory: ", run.stderr)
+        self.assertIn("samples from pinned memory", run.stderr)
+        self.assertGreater(json.loads(run.stdout.splitlines()[-1])["gpu_hops"],
+                           0)
 
     def test_a_lost_device(self):
         lost = {"PTXEMU_FAIL": "cudaLaunchKernel:60=719"}

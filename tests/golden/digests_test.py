@@ -39,7 +39,7 @@ class Runner:
         self.bin, self.folder = flags.bin.resolve(), folder
         self.sources, self.seed = sources, flags.seed
         self.chosen = flags.sources.split(",")
-        self.on_gpu = not {"cuda", "pinned"}.isdisjoint(flags.memory.split())
+        self.on_gpu = on_gpu(flags.memory.split())
 
     def wanted(self, job):
         over = job.get("over", SOURCES)
@@ -47,19 +47,22 @@ class Runner:
         chosen = [source for source in over if source in self.chosen]
         return chosen or over[:1]
 
-    def fallback(self, job, source):
-        """The option that forbids the CPU to sample, or none."""
+    def options_of(self, job, source):
+        """The options for a source, which forbid the CPU to sample where a GPU
+        must."""
         may_be_cpu = not CPU_METHODS.isdisjoint(job["command"].split())
-        if not self.on_gpu or may_be_cpu or source.startswith("fleet"):
-            return ()
-        return ("--device-fallback", "forbid")
+        if not self.on_gpu or may_be_cpu:
+            return self.sources[source]
+        if source.startswith("fleet"):
+            return self.sources[f"{source} without CPU"]
+        return (*self.sources[source], "--device-fallback", "forbid")
 
     def digest(self, job, source):
         """Returns the job's digests, or None and the error."""
         command, *options = job["command"].split()
         done = subprocess.run(
-            [self.bin / "millrace", command, *self.sources[source],
-             *self.fallback(job, source), *options],
+            [self.bin / "millrace", command, *self.options_of(job, source),
+             *options],
             cwd=self.folder, text=True, capture_output=True, check=False,
             env=os.environ | schedule(source, self.seed))
         if done.returncode:
@@ -73,6 +76,11 @@ class Runner:
         return {source: self.digest(job, source)
                 for source in self.wanted(job)
                 if source in self.sources}
+
+
+def on_gpu(memory):
+    """Whether GPUs sample with these options."""
+    return not {"cuda", "pinned"}.isdisjoint(memory)
 
 
 def schedule(source, seed):
@@ -108,10 +116,14 @@ def run_graph(flags, folder, name, jobs):
                "store-2": ("--store", f"{name}-2", *memory)}
     with contextlib.ExitStack() as stack:
         for source, store in (("fleet", name), ("fleet-2", f"{name}-2")):
-            servers = stack.enter_context(stores.fleet(
-                bin_folder, folder, store,
-                server_variables(memory) | schedule(source, flags.seed)))
-            sources[source] = ("--servers", servers)
+            variables = server_variables(memory) | schedule(source, flags.seed)
+            sources[source] = ("--servers", stack.enter_context(
+                stores.fleet(bin_folder, folder, store, variables)))
+            if on_gpu(memory):
+                variables["MILLRACE_SERVER_DEVICE_FALLBACK"] = "forbid"
+                sources[f"{source} without CPU"] = (
+                    "--servers", stack.enter_context(
+                        stores.fleet(bin_folder, folder, store, variables)))
         runner = Runner(flags, folder, sources)
         pool = stack.enter_context(
             concurrent.futures.ThreadPoolExecutor(os.cpu_count()))

@@ -5,9 +5,12 @@
 
 #include <span>
 
+#include "common/base/status_lines.h"
 #include "common/base/status_macros.h"
+#include "common/base/strings.h"
 #include "common/cuda/runtime/cuda_status.h"
 #include "common/cuda/runtime/device.h"
+#include "common/cuda/runtime/device_gate.h"
 #include "common/graph/split_members.h"
 
 namespace millrace::cuda {
@@ -23,8 +26,17 @@ absl::StatusOr<const uint64_t*> DeviceMembers::Find(const Store& store,
   const std::pair key(type, std::string(split));
   auto found = sets_.find(key);
   if (found == sets_.end()) {
-    MILLRACE_ASSIGN_OR_RETURN(DeviceBlock set, Upload(*members));
-    found = sets_.emplace(key, std::move(set)).first;
+    absl::StatusOr<DeviceBlock> set;
+    DeviceGate::Of(device_)->Run([&] {
+      set = Upload(*members);
+      return !absl::IsResourceExhausted(set.status());
+    });
+    if (absl::IsResourceExhausted(set.status())) {
+      return absl::FailedPreconditionError(StrCat(
+          FirstLine(set.status()), "\nkeep less in the memory of this GPU"));
+    }
+    MILLRACE_RETURN_IF_ERROR(set.status());
+    found = sets_.emplace(key, *std::move(set)).first;
   }
   return reinterpret_cast<const uint64_t*>(found->second.get());
 }

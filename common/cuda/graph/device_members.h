@@ -28,7 +28,7 @@ class DeviceMembers {
   // Returns the set of a type's split, as HopFilter::members; null if the type
   // has no split of that name. Valid as long as the object. All calls take the
   // same store, or those that Store::WithNewSplits() makes from it.
-  // DATA_LOSS: the split is damaged. RESOURCE_EXHAUSTED: the set does not fit
+  // DATA_LOSS: the split is damaged. FAILED_PRECONDITION: the set does not fit
   // into the memory of the device.
   absl::StatusOr<const uint64_t*> Find(const Store& store, TypeIndex type,
                                        std::string_view split);

@@ -23,15 +23,37 @@ std::shared_ptr<PinnedPool> PinnedPool::Create(int device,
   return std::shared_ptr<PinnedPool>(new PinnedPool(device, max_idle_bytes));
 }
 
-PinnedPool::~PinnedPool() {
-  for (const auto& [bytes, blocks] : idle_) {
+PinnedPool::~PinnedPool() { DropIdle(); }
+
+uint64_t PinnedPool::BlockBytes(uint64_t bytes) {
+  return std::bit_ceil(std::max(bytes, kSmallestBlock));
+}
+
+void PinnedPool::DropIdle() {
+  std::map<uint64_t, std::vector<std::byte*>> dropped;
+  {
+    const MutexLock lock(&mutex_);
+    dropped.swap(idle_);
+    idle_bytes_ = 0;
+  }
+  for (const auto& [bytes, blocks] : dropped) {
     for (std::byte* block : blocks) Unpin(block);
   }
 }
 
+absl::StatusOr<std::byte*> PinnedPool::Pin(uint64_t bytes) const {
+  const ScopedDevice current(device_);
+  MILLRACE_RETURN_IF_ERROR(current.status());
+  void* data = nullptr;
+  MILLRACE_RETURN_IF_ERROR(
+      CudaStatus(cudaHostAlloc(&data, bytes, cudaHostAllocPortable),
+                 StrCat("cannot pin ", bytes, " bytes of host memory")));
+  return static_cast<std::byte*>(data);
+}
+
 absl::StatusOr<std::shared_ptr<std::byte>> PinnedPool::Allocate(
     uint64_t bytes) {
-  const uint64_t size = std::bit_ceil(std::max(bytes, kSmallestBlock));
+  const uint64_t size = BlockBytes(bytes);
   std::byte* block = nullptr;
   {
     const MutexLock lock(&mutex_);
@@ -43,13 +65,13 @@ absl::StatusOr<std::shared_ptr<std::byte>> PinnedPool::Allocate(
     }
   }
   if (block == nullptr) {
-    const ScopedDevice current(device_);
-    MILLRACE_RETURN_IF_ERROR(current.status());
-    void* data = nullptr;
-    MILLRACE_RETURN_IF_ERROR(
-        CudaStatus(cudaHostAlloc(&data, size, cudaHostAllocPortable),
-                   StrCat("cannot pin ", size, " bytes of host memory")));
-    block = static_cast<std::byte*>(data);
+    absl::StatusOr<std::byte*> pinned = Pin(size);
+    if (absl::IsResourceExhausted(pinned.status())) {
+      DropIdle();
+      pinned = Pin(size);
+    }
+    MILLRACE_RETURN_IF_ERROR(pinned.status());
+    block = *pinned;
   }
   return std::shared_ptr<std::byte>(
       block, [pool = shared_from_this(), size](std::byte* freed) {

@@ -25,10 +25,13 @@ class PinnedPool : public std::enable_shared_from_this<PinnedPool> {
   ~PinnedPool();
 
   // Uninitialised, aligned to 64 bytes. Freed, or kept, with the last copy of
-  // the pointer.
+  // the pointer. If the host does not have that much, frees what is kept first.
   // RESOURCE_EXHAUSTED: the host does not have that much. UNAVAILABLE: the
   // device does not work.
   absl::StatusOr<std::shared_ptr<std::byte>> Allocate(uint64_t bytes);
+
+  // The size of the block that Allocate() takes.
+  static uint64_t BlockBytes(uint64_t bytes);
 
   uint64_t idle_bytes() const;
 
@@ -36,7 +39,10 @@ class PinnedPool : public std::enable_shared_from_this<PinnedPool> {
   PinnedPool(int device, uint64_t max_idle_bytes)
       : device_(device), max_idle_bytes_(max_idle_bytes) {}
 
+  absl::StatusOr<std::byte*> Pin(uint64_t bytes) const;
   void Return(std::byte* block, uint64_t bytes);
+  // Frees all blocks that are kept.
+  void DropIdle();
   void Unpin(std::byte* block) const;
 
   const int device_;

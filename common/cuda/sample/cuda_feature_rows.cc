@@ -25,7 +25,13 @@ CudaFeatureRows::CudaFeatureRows(std::shared_ptr<const Store> store,
     : store_(std::move(store)),
       features_(std::move(features)),
       pinned_(PinnedPool::Create(features_->devices()[0], kMaxIdlePinned)),
-      idle_(features_->devices().size()) {}
+      idle_(features_->devices().size()) {
+  for (size_t place = 0; place < features_->devices().size(); ++place) {
+    reclaimers_.push_back(std::make_unique<DeviceGate::Reclaimer>(
+        DeviceGate::Of(features_->devices()[place]),
+        [this, place] { DropIdleWorkers(place); }));
+  }
+}
 
 CudaFeatureRows::~CudaFeatureRows() = default;
 
@@ -70,19 +76,19 @@ absl::StatusOr<bool> CudaFeatureRows::Gather(const Request& request,
   const int device = features_->devices()[place];
   const ScopedDevice current(device);
   MILLRACE_RETURN_IF_ERROR(current.status());
-  MILLRACE_ASSIGN_OR_RETURN(Outcome outcome,
-                            GatherOnDevice(place, request, out));
-  if (outcome == Outcome::kNoMemory) {
-    DropIdleWorkers(place);
-    MILLRACE_ASSIGN_OR_RETURN(outcome, GatherOnDevice(place, request, out));
-  }
-  if (outcome == Outcome::kNoMemory) {
-    return absl::ResourceExhaustedError(StrCat(
+  absl::StatusOr<Outcome> outcome = Outcome::kNoMemory;
+  const bool had_memory = DeviceGate::Of(device)->Run([&] {
+    outcome = GatherOnDevice(place, request, out);
+    return !outcome.ok() || *outcome != Outcome::kNoMemory;
+  });
+  if (!had_memory) {
+    return absl::FailedPreconditionError(StrCat(
         "the numbers of ", request.rows.size(),
         " feature rows do not fit into the memory of CUDA device ", device,
         "\nkeep fewer feature rows in it, or use smaller batches"));
   }
-  return outcome == Outcome::kDone;
+  MILLRACE_RETURN_IF_ERROR(outcome.status());
+  return *outcome == Outcome::kDone;
 }
 
 absl::StatusOr<CudaFeatureRows::Outcome> CudaFeatureRows::GatherOnDevice(
@@ -92,8 +98,10 @@ absl::StatusOr<CudaFeatureRows::Outcome> CudaFeatureRows::GatherOnDevice(
       (request.edges ? columns.edges : columns.nodes)[request.index];
   if (request.rows.empty() || column.row_bytes == 0) return Outcome::kForHost;
   MILLRACE_ASSIGN_OR_RETURN(const void* target, DevicePointer(out));
+  absl::StatusOr<std::unique_ptr<RowWorker>> taken = TakeWorker(place);
+  if (absl::IsResourceExhausted(taken.status())) return Outcome::kNoMemory;
   MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<RowWorker> worker,
-                            TakeWorker(place));
+                            std::move(taken));
   const GatherOutcome outcome =
       worker->Gather(column, request.parts, request.rows,
                      static_cast<std::byte*>(const_cast<void*>(target)));

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "common/base/mutex.h"
 #include "common/cuda/graph/device_features.h"
+#include "common/cuda/runtime/device_gate.h"
 #include "common/cuda/runtime/pinned_pool.h"
 #include "common/graph/store.h"
 #include "common/sample/feature_rows.h"
@@ -78,6 +79,8 @@ class CudaFeatureRows final : public FeatureRows {
   // By device; as many as the most calls that ran at once.
   std::vector<std::vector<std::unique_ptr<RowWorker>>> idle_
       ABSL_GUARDED_BY(mutex_);
+  // By device; last, since they use the others.
+  std::vector<std::unique_ptr<DeviceGate::Reclaimer>> reclaimers_;
 };
 
 }  // namespace millrace::cuda

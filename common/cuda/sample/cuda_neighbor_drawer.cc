@@ -57,7 +57,7 @@ DrawJob MakeDrawJob(const Lists& lists, const Store& store,
   job.times = frontier.times;
   job.edge_ids = context.edge_ids;
   if (frontier.excluded != nullptr) {
-    job.filter.excluded = MakeExcludedLists(*frontier.excluded);
+    job.filter.excluded = MakeExcludedLists(*frontier.excluded, frontier.ids);
   }
   job.feature_rows =
       context.feature_rows &&

@@ -106,7 +106,9 @@ class CudaQueue {
   // Enough for kernels with few registers; threads step over the rest.
   static constexpr uint64_t kBlocksEach = 16;
 
+  // Takes errors back from the runtime, which would return them again.
   void Check(cudaError_t status) {
+    if (status != cudaSuccess) cudaGetLastError();
     if (!failed()) failure_ = status;
   }
   void CopyBytes(void* to, const void* from, size_t bytes,

@@ -218,7 +218,8 @@ class DeviceWorker::State {
                                       PinnedPool& pool,
                                       TopologyArrays& arrays) {
     if (work.reserve != nullptr) {
-      MILLRACE_RETURN_IF_ERROR(work.reserve(arrays.downloads().bytes()));
+      MILLRACE_RETURN_IF_ERROR(
+          work.reserve(PinnedPool::BlockBytes(arrays.downloads().bytes())));
     }
     MILLRACE_RETURN_IF_ERROR(Download(pool, arrays.downloads()));
     if (queue_.failed()) return HopOutcome::kFailed;
@@ -248,7 +249,10 @@ class DeviceWorker::State {
 DeviceWorker::DeviceWorker(std::unique_ptr<State> state)
     : device_(state->device()), state_(std::move(state)) {}
 
-DeviceWorker::~DeviceWorker() = default;
+DeviceWorker::~DeviceWorker() {
+  const ScopedDevice current(device_);
+  state_.reset();
+}
 
 absl::StatusOr<std::unique_ptr<DeviceWorker>> DeviceWorker::Create(int device) {
   cudaStream_t stream = nullptr;

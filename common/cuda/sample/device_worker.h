@@ -31,7 +31,8 @@ struct TopologyWork {
 // Does one piece of work at a time on a stream of its own, and keeps the memory
 // of the device that it took for the next. kFailed is never its outcome, but an
 // error that CudaStatus() makes.
-// Not thread-safe. The device must be the current one of the thread.
+// Not thread-safe. The device must be the current one of the thread, except to
+// destroy it.
 class DeviceWorker {
  public:
   static absl::StatusOr<std::unique_ptr<DeviceWorker>> Create(int device);
@@ -60,7 +61,7 @@ class DeviceWorker {
   absl::StatusOr<HopOutcome> Checked(absl::StatusOr<HopOutcome> outcome) const;
 
   const int device_;
-  const std::unique_ptr<State> state_;
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace millrace::cuda

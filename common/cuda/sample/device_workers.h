@@ -8,9 +8,9 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/mutex.h"
+#include "common/cuda/runtime/device_gate.h"
 #include "common/cuda/runtime/pinned_pool.h"
 #include "common/cuda/sample/device_worker.h"
 
@@ -26,13 +26,11 @@ class DeviceWorkers {
   // The device must be open.
   explicit DeviceWorkers(int device);
 
-  int device() const { return device_; }
   // How often the host has waited for the device.
   uint64_t waits() const { return waits_; }
 
-  // Has a worker do `work`, which may be called twice. If the device has too
-  // little memory, waits until all other work has ended, and tries again alone.
-  // The outcome is kMade or kTrouble.
+  // Has a worker do `work`, which may be called twice: see DeviceGate. The
+  // outcome is kMade or kTrouble.
   // FAILED_PRECONDITION: the work alone does not fit into the memory of the
   // device. UNAVAILABLE: the device has failed. Also fails as `work` does.
   absl::StatusOr<HopOutcome> Run(Work work);
@@ -40,21 +38,16 @@ class DeviceWorkers {
  private:
   absl::StatusOr<HopOutcome> RunOnce(Work work);
   absl::StatusOr<std::unique_ptr<DeviceWorker>> Take();
-
-  // While some work must be alone, no other starts.
-  void StartShared();
-  void EndShared();
-  void StartAlone();
-  void EndAlone();
+  // Frees their memory.
+  void DropIdle();
 
   const int device_;
   const std::shared_ptr<PinnedPool> pinned_;
+  const std::shared_ptr<DeviceGate> gate_;  // shared with others
   std::atomic<uint64_t> waits_ = 0;
   Mutex mutex_;
-  CondVar changed_;
   std::vector<std::unique_ptr<DeviceWorker>> idle_ ABSL_GUARDED_BY(mutex_);
-  int running_ ABSL_GUARDED_BY(mutex_) = 0;  // not counting work alone
-  bool alone_ ABSL_GUARDED_BY(mutex_) = false;
+  const DeviceGate::Reclaimer reclaimer_;  // last: uses the others
 };
 
 }  // namespace millrace::cuda

@@ -33,6 +33,17 @@ inline ExcludedLists MakeExcludedLists(const ExcludedEdges& edges) {
   return lists;
 }
 
+// The same for lists of these nodes only.
+inline ExcludedLists MakeExcludedLists(const ExcludedEdges& edges,
+                                       std::span<const uint64_t> ids) {
+  ExcludedEdges some{.timed = edges.timed, .by_node = {}};
+  for (const uint64_t id : ids) {
+    const auto found = edges.by_node.find(id);
+    if (found != edges.by_node.end()) some.by_node.insert(*found);
+  }
+  return MakeExcludedLists(some);
+}
+
 // Adds to a batch of `job` what it draws from: all but the edges that the seeds
 // exclude, and if `members`, by relation, is not empty, only lists' entries
 // whose neighbour is a member.

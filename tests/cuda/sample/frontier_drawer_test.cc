@@ -61,7 +61,8 @@ class FrontierDrawerTest : public ::testing::Test {
     job.trees = frontier.trees;
     job.times = frontier.times;
     if (frontier.excluded != nullptr) {
-      job.filter.excluded = cuda::MakeExcludedLists(*frontier.excluded);
+      job.filter.excluded =
+          cuda::MakeExcludedLists(*frontier.excluded, frontier.ids);
     }
     return job;
   }
