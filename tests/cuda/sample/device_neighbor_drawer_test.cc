@@ -142,7 +142,8 @@ TEST_F(DeviceNeighborDrawerTest, LeavesExcludedEdgesOut) {
         Frontier frontier{.relation = 0, .fanout = -1, .ids = ids};
         Picks all;
         ASSERT_TRUE(DrawNeighbors(store(), 0, {}, frontier, all).ok());
-        ExcludedEdges excluded{.timed = timed};
+        ExcludedEdges excluded;
+        excluded.timed = timed;
         for (size_t i = 0, at = 0; i < ids.size(); at += all.counts[i++]) {
           if (i % 2 == 0 && all.counts[i] > 0) {
             excluded.Add(ids[i], all.neighbors[at], timed ? 10 : 0);
