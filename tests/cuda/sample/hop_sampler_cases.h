@@ -127,7 +127,7 @@ template <typename Queue>
 void SurvivesEveryFailedAllocation() {
   const TestStore store(RandomGraph(4));
   const auto opened = store.Open();
-  JobSpec spec = ExplicitJob({3, -1, 2}, "item");
+  JobSpec spec = ExplicitJob({2, -1}, "item");
   spec.weighted = true;
   spec.train_graph = "train";
   const ResolvedJob job = ResolveJob(spec, opened->manifest()).value();
