@@ -109,10 +109,10 @@ void SourceFlags::AddConnectionTo(CLI::App& app) {
       ->type_name("DURATION");
   fetching
       ->add_option("--cache-ratio", cache_ratio_,
-                   "share of each partition's feature rows, hottest first: "
-                   "--servers: that this process fetches once and keeps, each "
-                   "worker on a host its own copy; --store: that GPUs keep, "
-                   "while the others are pinned")
+                   "--servers: share of each partition's feature rows, "
+                   "hottest first, that this process fetches once and keeps; "
+                   "each worker on a host keeps its own copy. --store: the "
+                   "share that GPUs keep, while the others are pinned")
       ->check(Number(0, 1));
   memory_.AddTo(*fetching, "--store: ");
 }

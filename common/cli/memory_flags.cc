@@ -25,6 +25,7 @@ void MemoryFlags::AddTo(CLI::App& group, const std::string& prefix) {
                          "--cache-ratio, by their numbers"))
       ->type_name("N,...")
       ->delimiter(',')
+      ->default_str("0")
       ->check(WholeNumber(0, 1023));
   group
       .add_option("--device-fallback", device_fallback_,
