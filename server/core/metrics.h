@@ -32,11 +32,12 @@ class ServerMetrics {
     double refused_connections = 0;           // so far
     double connections_ended_for_others = 0;  // so far
     double damaged_partitions = 0;
-    std::optional<double> scrubbed_bytes;          // nullopt without a scrubber
-    HopCounts hops;                                // so far
-    std::optional<FeatureRowCounts> feature_rows;  // so far; nullopt on a CPU
-    std::vector<MemoryCopy> copies;
-    std::vector<GpuMemory> gpus;
+    std::optional<double> scrubbed_bytes;  // nullopt without a scrubber
+    HopCounts hops = {};                   // so far
+    std::optional<FeatureRowCounts> feature_rows =
+        {};  // so far; nullopt on a CPU
+    std::vector<MemoryCopy> copies = {};
+    std::vector<GpuMemory> gpus = {};
     // Unix time; nullopt without TLS.
     std::optional<double> certificate_expiry;
   };
