@@ -33,9 +33,9 @@ class ServerMetrics {
     double connections_ended_for_others = 0;  // so far
     double damaged_partitions = 0;
     std::optional<double> scrubbed_bytes;  // nullopt without a scrubber
-    HopCounts hops = {};                   // so far
-    std::optional<FeatureRowCounts> feature_rows =
-        {};  // so far; nullopt on a CPU
+    HopCounts hops = {};  // so far
+    // So far; nullopt if no device has rows.
+    std::optional<FeatureRowCounts> feature_rows = {};
     std::vector<MemoryCopy> copies = {};
     std::vector<GpuMemory> gpus = {};
     // Unix time; nullopt without TLS.
