@@ -33,7 +33,7 @@ class ServerMetrics {
     double connections_ended_for_others = 0;  // so far
     double damaged_partitions = 0;
     std::optional<double> scrubbed_bytes;  // nullopt without a scrubber
-    HopCounts hops = {};  // so far
+    HopCounts hops = {};                   // so far
     // So far; nullopt if no device has rows.
     std::optional<FeatureRowCounts> feature_rows = {};
     std::vector<MemoryCopy> copies = {};
