@@ -74,4 +74,11 @@ absl::StatusOr<DeviceMemoryUse> MemoryUseOf(int device) {
   return DeviceMemoryUse{free_bytes, total_bytes};
 }
 
+void TrimMemory(int device) {
+  cudaMemPool_t pool = nullptr;
+  const cudaError_t found = cudaDeviceGetDefaultMemPool(&pool, device);
+  IgnoreFailure(found);
+  if (found == cudaSuccess) IgnoreFailure(cudaMemPoolTrimTo(pool, 0));
+}
+
 }  // namespace millrace::cuda

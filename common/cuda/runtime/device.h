@@ -45,4 +45,8 @@ struct DeviceMemoryUse {
 // Returns how much memory an open device has.
 absl::StatusOr<DeviceMemoryUse> MemoryUseOf(int device);
 
+// Gives memory that streams have freed back to the device, so that cudaMalloc()
+// and other processes get it too.
+void TrimMemory(int device);
+
 }  // namespace millrace::cuda

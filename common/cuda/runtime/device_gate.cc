@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/base/steady_time.h"
+#include "common/cuda/runtime/device.h"
 
 namespace millrace::cuda {
 
@@ -48,6 +49,7 @@ class DeviceGate::Alone {
         });
     if (!ready_) return;
     for (const Reclaim& reclaim : gate_.reclaims_) reclaim();
+    if (gate_.finish_ != nullptr) gate_.finish_();
   }
   ~Alone() {
     if (!held_) return;
@@ -75,7 +77,10 @@ std::shared_ptr<DeviceGate> DeviceGate::Of(int device) {
   static auto* const gates = new Gates;  // there are as many as devices
   const MutexLock lock(&gates->mutex);
   std::shared_ptr<DeviceGate>& gate = gates->by_device[device];
-  if (gate == nullptr) gate = std::make_shared<DeviceGate>();
+  if (gate == nullptr) {
+    gate = std::make_shared<DeviceGate>(DeviceGate::kPatience,
+                                        [device] { TrimMemory(device); });
+  }
   return gate;
 }
 

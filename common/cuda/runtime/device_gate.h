@@ -4,6 +4,7 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
@@ -22,16 +23,18 @@ class DeviceGate {
   // How long work waits to be alone.
   static constexpr absl::Duration kPatience = absl::Minutes(1);
 
-  explicit DeviceGate(absl::Duration patience = kPatience)
-      : patience_(patience) {}
+  // Gives memory back that is kept for later. Must not use the gate.
+  using Reclaim = std::function<void()>;
+
+  // `finish` is called after those who give memory back; may be null.
+  explicit DeviceGate(absl::Duration patience = kPatience,
+                      Reclaim finish = nullptr)
+      : patience_(patience), finish_(std::move(finish)) {}
   DeviceGate(const DeviceGate&) = delete;
   DeviceGate& operator=(const DeviceGate&) = delete;
 
   // The gate of a device, which all its users in this process share.
   static std::shared_ptr<DeviceGate> Of(int device);
-
-  // Gives memory back that is kept for later. Must not use the gate.
-  using Reclaim = std::function<void()>;
 
   // Has `reclaim` called while work is alone, as long as this object lives.
   class Reclaimer {
@@ -57,6 +60,7 @@ class DeviceGate {
   class Alone;
 
   const absl::Duration patience_;
+  const Reclaim finish_;
   Mutex mutex_;
   CondVar changed_;
   int running_ ABSL_GUARDED_BY(mutex_) = 0;  // not counting work alone
