@@ -68,7 +68,9 @@ class RunTest(unittest.TestCase):
              self.checkout / "graph", "--batches", "2", "--repeat", "1",
              *options], check=False, text=True, capture_output=True,
             env={"PATH": str(self.checkout / "tools"), "BUILD": str(BUILD),
-                 "CHECKOUT": str(self.checkout)})
+                 "CHECKOUT": str(self.checkout),
+                 # Where ctest finds libraries for the programs.
+                 "LD_LIBRARY_PATH": os.environ.get("LD_LIBRARY_PATH", "")})
 
     def assert_fails(self, done, *texts):
         self.assertEqual(done.returncode, 1)

@@ -202,9 +202,12 @@ TEST_F(SampleCommandTest, DigestPrintsEveryBatchAndTheTotal) {
   std::vector<std::string> more = args;
   more.push_back("--json");
   ASSERT_EQ(Run(more), 0) << err_;
+  // Two batches of two hops, with the features of ten nodes.
   EXPECT_EQ(out_, "{\"epoch\":4,\"batch\":0,\"digest\":\"" + want[0] +
                       "\"}\n{\"epoch\":4,\"batch\":1,\"digest\":\"" + want[1] +
-                      "\"}\n{\"total\":\"" + want[2] + "\"}\n");
+                      "\"}\n{\"total\":\"" + want[2] +
+                      "\",\"gpu_hops\":0,\"cpu_hops\":4,\"gpu_rows\":0,"
+                      "\"gpu_pinned_rows\":0,\"cpu_rows\":10}\n");
   more = args;
   more.insert(more.end(), {"--batches", "1"});
   ASSERT_EQ(Run(more), 0) << err_;
