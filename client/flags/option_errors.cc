@@ -91,8 +91,7 @@ constexpr Advice kAdvice[] = {
      "--feature-dtype float16"},
     {"gpus", kInvalid, Problem::kInvalid,
      "name GPUs, such as 0,1, for --graph-memory cuda, --feature-memory cuda "
-     "or "
-     "--cache-ratio, or leave --gpus out"},
+     "or --cache-ratio, or leave --gpus out"},
     {"device_fallback", kLacking, Problem::kInvalid,
      "leave --device-fallback out, here or at the servers, so that the CPU "
      "makes such batches"},

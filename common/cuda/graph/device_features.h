@@ -39,7 +39,7 @@ class DeviceFeatures {
   const std::vector<int>& devices() const { return devices_; }
   // How much memory the rows take on each of the devices.
   uint64_t bytes_each() const { return bytes_each_; }
-  // What the kernels of devices()[index] read.
+  // The columns as kernels of devices()[index] read them.
   const FeatureColumns& columns(size_t index) const { return columns_[index]; }
 
  private:

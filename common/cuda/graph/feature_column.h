@@ -28,7 +28,7 @@ struct FeatureColumn {
   // that the rows are read in pinned memory.
   const std::byte* const* shares = nullptr;
   uint64_t row_bytes = 0;
-  // What the addresses of all rows are a multiple of: 1, 2, 4, 8 or 16.
+  // The alignment of all rows in bytes: 1, 2, 4, 8 or 16.
   uint64_t alignment = 1;
 };
 

@@ -120,7 +120,7 @@ class TopologyArrays {
   std::vector<Array> locals_;
 };
 
-// What is known once the counters have been read.
+// Replaces bounds by the true sizes, once the counters have been read.
 CountedArrays Exact(CountedArrays rows, const uint64_t* device_counters,
                     std::span<const uint64_t> counters) {
   for (std::vector<CountedRows>* list :

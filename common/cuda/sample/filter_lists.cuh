@@ -45,7 +45,7 @@ struct FilterArrays {
   uint64_t pieces = 0;
   uint64_t* piece_counts = nullptr;   // [pieces] of kept entries, then a 0
   uint64_t* piece_offsets = nullptr;  // sums of these, then their total
-  // What is kept of filtered lists, as positions in the arrays below.
+  // Where the kept entries of filtered lists begin and end in the arrays below.
   uint64_t* begins = nullptr;
   uint64_t* ends = nullptr;
   DeviceRange* ranges = nullptr;       // of the lists that are drawn from
@@ -131,7 +131,7 @@ __device__ inline FilteredEntry EntryAt(const HopStep& step,
   return entry;
 }
 
-// Of the entries of all filtered lists.
+// A range of the entries of all filtered lists.
 struct FilterPiece {
   uint64_t begin = 0;
   uint64_t end = 0;

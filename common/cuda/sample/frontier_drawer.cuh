@@ -63,8 +63,8 @@ class FrontierDrawer {
     return queue_.failed() ? HopOutcome::kFailed : HopOutcome::kMade;
   }
 
-  // What has been started, in the device's memory. The first counter has the
-  // trouble bits.
+  // The draw that has been started, in the device's memory. The first counter
+  // has the trouble bits.
   std::span<const uint64_t> counters() const {
     return std::span(counters_.data(), kCounters);
   }

@@ -22,7 +22,7 @@ struct WantedRows {
   uint64_t count = 0;
 };
 
-// What a gather reports, in the device's memory.
+// The result of a gather, which kernels write to the device's memory.
 struct RowTally {
   uint32_t trouble = 0;
   uint32_t device_rows = 0;  // rows read from devices' memory

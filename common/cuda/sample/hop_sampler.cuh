@@ -86,7 +86,7 @@ class HopSampler {
     return ReadCounters() ? Outcome() : HopOutcome::kFailed;
   }
 
-  // What has been started, in the device's memory.
+  // The batch that has been started, in the device's memory.
   std::span<const uint64_t> counters() const {
     return std::span(counters_.data(), host_.size());
   }

@@ -83,7 +83,7 @@ GatherOutcome RowWorker::Gather(const FeatureColumn& column,
       !state_->parts.Reserve(parts.size()) || !state_->tally.Reserve(1)) {
     return queue.failed() ? GatherOutcome::kFailed : GatherOutcome::kNoMemory;
   }
-  // What is uploaded may be pinned, and then is only read before the wait ends.
+  // If the sources are pinned, they are read until the wait below ends.
   WantedRows wanted = {.rows = state_->rows.data(), .count = rows.size()};
   queue.Upload(state_->rows.data(), rows.data(), rows.size_bytes());
   if (!parts.empty()) {
