@@ -5,9 +5,9 @@ its memory, when a call of the CUDA runtime fails. Skipped (77) without ptxemu.
 
   failed_gathers_test.py DEVICE_FEATURE_ROWS_TEST
 """
-import os
-import subprocess
 import sys
+
+import failed_runs
 
 TEST = "DeviceFeatureRowsTest.EndsWithRowsOrAnErrorAndFreesMemory"
 
@@ -29,35 +29,10 @@ FAILURES = (
     "cudaDeviceSynchronize:6=700")
 
 
-def run(program, **environment):
-    return subprocess.run(
-        [program, f"--gtest_filter={TEST}"], capture_output=True, text=True,
-        timeout=120, check=False,
-        env={**os.environ, "PTXEMU_DEVICES": "2", **environment})
-
-
-def problem_of(program, failure):
-    """What is wrong with a run in which a call fails; None if nothing is."""
-    result = run(program, PTXEMU_FAIL=failure)
-    if "fails as asked" not in result.stderr:
-        return "no call failed"
-    if "ptxemu: FAULT" in result.stderr:
-        return "a kernel made a mistake"
-    return None if result.returncode == 0 else result.stdout
-
-
-def main(program):
-    plain = run(program, PTXEMU_DRIVER="0")
-    if "cudaErrorInsufficientDriver" not in plain.stdout + plain.stderr:
-        print("skipped: the CUDA runtime is not ptxemu")
-        return 77
-    failed = False
-    for failure in FAILURES:
-        problem = problem_of(program, failure)
-        print(f"{failure}: {problem or 'right'}")
-        failed |= problem is not None
-    return 1 if failed else 0
+def problem_of(run):
+    return None if run.returncode == 0 else run.stdout
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(failed_runs.check(sys.argv[1], TEST, FAILURES, problem_of,
+                               {"PTXEMU_DEVICES": "2"}))
