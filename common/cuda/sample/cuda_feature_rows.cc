@@ -27,9 +27,9 @@ CudaFeatureRows::CudaFeatureRows(std::shared_ptr<const Store> store,
       pinned_(PinnedPool::Create(features_->devices()[0], kMaxIdlePinned)),
       idle_(features_->devices().size()) {
   for (size_t place = 0; place < features_->devices().size(); ++place) {
+    gates_.push_back(DeviceGate::Of(features_->devices()[place]));
     reclaimers_.push_back(std::make_unique<DeviceGate::Reclaimer>(
-        DeviceGate::Of(features_->devices()[place]),
-        [this, place] { DropIdleWorkers(place); }));
+        gates_.back(), [this, place] { DropIdleWorkers(place); }));
   }
 }
 
@@ -77,7 +77,7 @@ absl::StatusOr<bool> CudaFeatureRows::Gather(const Request& request,
   const ScopedDevice current(device);
   MILLRACE_RETURN_IF_ERROR(current.status());
   absl::StatusOr<Outcome> outcome = Outcome::kNoMemory;
-  const bool had_memory = DeviceGate::Of(device)->Run([&] {
+  const bool had_memory = gates_[place]->Run([&] {
     outcome = GatherOnDevice(place, request, out);
     return !outcome.ok() || *outcome != Outcome::kNoMemory;
   });

@@ -73,7 +73,8 @@ class CudaFeatureRows final : public FeatureRows {
   const std::shared_ptr<const Store> store_;
   const std::unique_ptr<DeviceFeatures> features_;
   const std::shared_ptr<PinnedPool> pinned_;
-  std::atomic<uint64_t> next_ = 0;  // call
+  std::vector<std::shared_ptr<DeviceGate>> gates_;  // by device
+  std::atomic<uint64_t> next_ = 0;                  // call
   std::atomic<uint64_t> device_rows_ = 0, host_rows_ = 0;
   Mutex mutex_;
   // By device; as many as the most calls that ran at once.

@@ -7,9 +7,8 @@
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/cuda/sample/hop_job.h"
-#include "common/cuda/sample/make_hop_filter.h"
+#include "common/cuda/sample/make_draw_job.h"
 #include "common/cuda/sample/no_kernels.h"
-#include "common/sample/draw/draw_domain.h"
 #include "common/sample/draw_rule.h"
 
 namespace millrace::cuda {
@@ -36,33 +35,6 @@ bool LacksColumns(const Store& store, const DrawContext& context,
   }
   return rule.reads_weight_sums &&
          !store.schema().relations[frontier.relation].has_weight;
-}
-
-DrawJob MakeDrawJob(const Lists& lists, const Store& store,
-                    const DrawContext& context, const Frontier& frontier) {
-  DrawJob job;
-  job.lists = lists;
-  job.rule = context.rule;
-  job.replace = context.replace;
-  job.fanout = frontier.fanout;
-  job.domain = {
-      .job_seed = context.job_seed,
-      .epoch = context.epoch,
-      .batch = context.batch,
-      .purpose = InfoOf(job.rule).own_purpose.value_or(Purpose::kNeighbor),
-      .hop = context.hop,
-      .relation = frontier.relation};
-  job.ids = frontier.ids;
-  job.trees = frontier.trees;
-  job.times = frontier.times;
-  job.edge_ids = context.edge_ids;
-  if (frontier.excluded != nullptr) {
-    job.filter.excluded = MakeExcludedLists(*frontier.excluded, frontier.ids);
-  }
-  job.feature_rows =
-      context.feature_rows &&
-      store.schema().relations[frontier.relation].feature.present();
-  return job;
 }
 
 }  // namespace

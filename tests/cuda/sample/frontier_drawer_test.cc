@@ -12,7 +12,7 @@
 // The kernels need the words of CUDA C++.
 #include "common/cuda/sample/downloads.cuh"
 #include "common/cuda/sample/frontier_drawer.cuh"
-#include "common/cuda/sample/make_hop_filter.h"
+#include "common/cuda/sample/make_draw_job.h"
 #include "common/sample/draw/draw.h"
 #include "tests/cuda/sample/store_lists.h"
 #include "tests/support/sampled.h"
@@ -43,28 +43,10 @@ class FrontierDrawerTest : public ::testing::Test {
   }
 
   cuda::DrawJob JobOf(const DrawContext& context, const Frontier& frontier) {
-    cuda::DrawJob job;
-    job.lists = lists_.lists()[frontier.relation];
-    job.lists.parts += kPart;
-    job.lists.part_count = 1;
-    job.rule = context.rule;
-    job.replace = context.replace;
-    job.fanout = frontier.fanout;
-    job.domain = {
-        .job_seed = context.job_seed,
-        .epoch = context.epoch,
-        .batch = context.batch,
-        .purpose = InfoOf(job.rule).own_purpose.value_or(Purpose::kNeighbor),
-        .hop = context.hop,
-        .relation = frontier.relation};
-    job.ids = frontier.ids;
-    job.trees = frontier.trees;
-    job.times = frontier.times;
-    if (frontier.excluded != nullptr) {
-      job.filter.excluded =
-          cuda::MakeExcludedLists(*frontier.excluded, frontier.ids);
-    }
-    return job;
+    cuda::Lists lists = lists_.lists()[frontier.relation];
+    lists.parts += kPart;
+    lists.part_count = 1;
+    return cuda::MakeDrawJob(lists, *store_, context, frontier);
   }
 
   // Draws on the queue, and returns what came of it.
