@@ -2,6 +2,8 @@
 #include "tests/ptxemu/block.h"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -15,7 +17,6 @@ namespace {
 constexpr uint8_t kFreshSharedByte = 0xCD;
 constexpr uint64_t kFreshRegister = 0xCDCDCDCDCDCDCDCD;
 constexpr size_t kSharedAlignment = 128;
-constexpr int kBarriers = 16;
 constexpr size_t kMaxDescribedThreads = 8;
 
 Extent PlaceIn(uint64_t number, const Extent& whole) {
@@ -24,20 +25,43 @@ Extent PlaceIn(uint64_t number, const Extent& whole) {
           static_cast<uint32_t>(number / whole.x / whole.y)};
 }
 
+// Threads of blocks that have ended, whose memory the next ones use again. The
+// runtime's lock guards them.
+std::vector<Thread>& SpareThreads() {
+  static auto* const threads = new std::vector<Thread>;
+  return *threads;
+}
+
+Thread TakeSpareThread() {
+  std::vector<Thread>& spare = SpareThreads();
+  if (spare.empty()) return Thread();
+  Thread thread = std::move(spare.back());
+  spare.pop_back();
+  return thread;
+}
+
 Thread MakeThread(const Launch& launch, uint32_t index) {
   const Function& kernel = *launch.kernel;
+  Thread spare = TakeSpareThread();
   Thread thread;
   thread.place = PlaceIn(index, launch.block);
   thread.index = index;
   thread.lane = index % kWarpSize;
   thread.warp = index / kWarpSize;
-  thread.frames.push_back(
-      {.function = &kernel,
-       .parameters = launch.parameters,
-       .call_parameters = std::vector<uint8_t>(kernel.call_bytes)});
-  for (const uint64_t mask : kernel.register_masks) {
-    thread.registers.push_back(kFreshRegister & mask);
-  }
+  thread.frames = std::move(spare.frames);
+  thread.frames.resize(1);
+  Frame& frame = thread.frame();
+  frame.function = &kernel;
+  frame.next = 0;
+  frame.parameters = launch.parameters;
+  frame.call_parameters.assign(kernel.call_bytes, 0);
+  thread.registers = std::move(spare.registers);
+  thread.registers.resize(kernel.register_masks.size());
+  std::transform(kernel.register_masks.begin(), kernel.register_masks.end(),
+                 thread.registers.begin(),
+                 [](uint64_t mask) { return kFreshRegister & mask; });
+  thread.FindFrameRegisters();
+  thread.local = std::move(spare.local);
   thread.local.assign(kernel.local_bytes, kFreshSharedByte);
   return thread;
 }
@@ -61,6 +85,11 @@ Block::Block(const Launch& launch, uint64_t number, uint64_t last_instruction,
   for (uint32_t index = 0; index < unfinished_; ++index) {
     threads_.push_back(MakeThread(launch, index));
   }
+}
+
+Block::~Block() {
+  std::move(threads_.begin(), threads_.end(),
+            std::back_inserter(SpareThreads()));
 }
 
 int Block::DrawQuantum() {
@@ -119,33 +148,30 @@ absl::Status Block::AddPlace(const absl::Status& fault,
 }
 
 void Block::EnterBarrier(Thread* thread, const Instruction& in) {
-  thread->barrier = static_cast<int>(Value(*thread, in.sources[0])) & 15;
+  thread->barrier =
+      static_cast<int>(Value(*thread, in.sources[0])) & (kBarriers - 1);
   thread->barrier_threads =
       in.sources[1].kind == Operand::Kind::kNone
           ? -1
           : static_cast<int>(Value(*thread, in.sources[1]));
   thread->state = Thread::State::kAtBarrier;
+  ++waiting_[thread->barrier];
+  expected_[thread->barrier] = thread->barrier_threads;
   ReleaseBarriers();
 }
 
 void Block::ReleaseBarriers() {
-  uint32_t waiting[kBarriers] = {};
-  int expected[kBarriers] = {};
-  for (const Thread& thread : threads_) {
-    if (thread.state != Thread::State::kAtBarrier) continue;
-    ++waiting[thread.barrier];
-    expected[thread.barrier] = thread.barrier_threads;
-  }
   for (int barrier = 0; barrier < kBarriers; ++barrier) {
-    if (waiting[barrier] == 0) continue;
-    const uint32_t needed = expected[barrier] < 0
+    if (waiting_[barrier] == 0) continue;
+    const uint32_t needed = expected_[barrier] < 0
                                 ? unfinished_
-                                : static_cast<uint32_t>(expected[barrier]);
-    if (waiting[barrier] == needed) ReleaseBarrier(barrier);
+                                : static_cast<uint32_t>(expected_[barrier]);
+    if (waiting_[barrier] == needed) ReleaseBarrier(barrier);
   }
 }
 
 void Block::ReleaseBarrier(int barrier) {
+  waiting_[barrier] = 0;
   std::vector<Thread*> members;
   for (Thread& thread : threads_) {
     if (thread.state == Thread::State::kAtBarrier &&

@@ -17,12 +17,17 @@
 
 namespace millrace::ptxemu {
 
+inline constexpr int kBarriers = 16;
+
 class Block {
  public:
   // `launch` and `random` must outlive the block. The launch ends with a fault
   // once LaunchStatistics::instructions exceeds `last_instruction`.
   Block(const Launch& launch, uint64_t number, uint64_t last_instruction,
         std::mt19937_64* random);
+  ~Block();
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
 
   // Lets each thread that is ready run for a while, in a random order.
   absl::Status RunRound();
@@ -37,6 +42,7 @@ class Block {
   // Meetings of threads. Each returns when the thread has to wait, or with all
   // members ready to go on behind the instruction.
   void EnterBarrier(Thread* thread, const Instruction& in);
+  // Releases the barriers at which as many threads wait as they need.
   void ReleaseBarriers();
   void ReleaseBarrier(int barrier);
   absl::Status EnterWarpOperation(Thread* thread, const Instruction& in);
@@ -62,7 +68,14 @@ class Block {
   void Return(Thread* thread);
   void Exit(Thread* thread);
 
-  uint64_t Value(const Thread& thread, const Operand& operand) const;
+  uint64_t Value(const Thread& thread, const Operand& operand) const {
+    if (operand.kind == Operand::Kind::kRegister && !operand.is_negated) {
+      return thread.frame_registers[operand.register_index];
+    }
+    if (operand.kind == Operand::Kind::kImmediate) return operand.value;
+    return UnusualValue(thread, operand);
+  }
+  uint64_t UnusualValue(const Thread& thread, const Operand& operand) const;
   uint64_t SpecialValue(const Thread& thread, SpecialRegister name) const;
   Sources SourcesOf(Thread* thread, const Instruction& in) const;
   // Where the `bytes` bytes that the instruction accesses are.
@@ -82,6 +95,8 @@ class Block {
   std::vector<Thread> threads_;
   std::vector<uint32_t> ready_;
   uint32_t unfinished_;
+  uint32_t waiting_[kBarriers] = {};  // threads at each barrier
+  int expected_[kBarriers] = {};      // how many each waits for; -1 for all
 };
 
 }  // namespace millrace::ptxemu

@@ -137,14 +137,14 @@ uint64_t Block::SpecialValue(const Thread& thread, SpecialRegister name) const {
   return 0;
 }
 
-uint64_t Block::Value(const Thread& thread, const Operand& operand) const {
+uint64_t Block::UnusualValue(const Thread& thread,
+                             const Operand& operand) const {
   uint64_t value = 0;
   switch (operand.kind) {
     case Operand::Kind::kNone:
       break;
     case Operand::Kind::kRegister:
-      value = thread.registers[thread.frame().first_register +
-                               operand.register_index];
+      value = thread.frame_registers[operand.register_index];
       break;
     case Operand::Kind::kImmediate:
       value = operand.value;
@@ -209,8 +209,8 @@ absl::Status Block::RunThread(Thread* thread, int quantum) {
     Frame& frame = thread->frame();
     const Instruction& in = frame.function->code[frame.next];
     const bool is_skipped =
-        in.guard >= 0 && (thread->registers[frame.first_register + in.guard] !=
-                          0) == in.is_guard_negated;
+        in.guard >= 0 &&
+        (thread->frame_registers[in.guard] != 0) == in.is_guard_negated;
     if (is_skipped) {
       ++frame.next;
       continue;
@@ -419,6 +419,7 @@ absl::Status Block::Call(Thread* thread, const Instruction& in) const {
                        (callee->local_bytes + kLocalAlignment - 1) /
                            kLocalAlignment * kLocalAlignment);
   thread->frames.push_back(std::move(frame));
+  thread->FindFrameRegisters();
   return absl::OkStatus();
 }
 
@@ -428,6 +429,7 @@ void Block::Return(Thread* thread) {
   thread->frames.pop_back();
   thread->registers.resize(callee.first_register);
   thread->local.resize(callee.first_local);
+  thread->FindFrameRegisters();
   Frame& caller = thread->frame();
   const CallTarget& call = *thread->instruction().call;
   for (size_t i = 0; i < call.results.size(); ++i) {

@@ -34,8 +34,9 @@ struct Thread {
   int barrier_threads = -1;  // how many that waits for; -1 for all
   bool carry = false;
   std::vector<Frame> frames;
-  std::vector<uint64_t> registers;  // of all frames
-  std::vector<uint8_t> local;       // memory of all frames
+  std::vector<uint64_t> registers;      // of all frames
+  uint64_t* frame_registers = nullptr;  // the last frame's, in `registers`
+  std::vector<uint8_t> local;           // memory of all frames
 
   Frame& frame() { return frames.back(); }
   const Frame& frame() const { return frames.back(); }
@@ -45,7 +46,11 @@ struct Thread {
   // Writes to the operand, unless it is none.
   void Write(const Operand& to, uint64_t value) {
     if (to.kind != Operand::Kind::kRegister) return;
-    registers[frame().first_register + to.register_index] = value & to.value;
+    frame_registers[to.register_index] = value & to.value;
+  }
+  // Must be called after a change of `frames` or of the size of `registers`.
+  void FindFrameRegisters() {
+    frame_registers = registers.data() + frame().first_register;
   }
 };
 
