@@ -244,11 +244,13 @@ class Worker:
         return comparison.count, comparison.differences
 
 
-def tasks(cases, folder):
+def tasks(cases, folder, stride):
+    """Every `stride`-th job of each case, from the first or a later one on."""
     for i, case in enumerate(cases):
         yield case, None, 0
         jobs = case_jobs(case, folder, f'case-{i}')
-        yield from ((case, job, number) for number, job in enumerate(jobs))
+        yield from ((case, job, number) for number, job in enumerate(jobs)
+                    if (number + i) % stride == 0)
 
 
 def given_cases(stores, node_type):
@@ -269,6 +271,8 @@ def main():
     parser.add_argument('--type', default='', help='node type of the seeds')
     parser.add_argument('--batches', type=int, default=2,
                         help='of an epoch, for each job and store')
+    parser.add_argument('--stride', type=int, default=1,
+                        help='compares only every STRIDE-th job of each case')
     parser.add_argument('--processes', type=int, default=os.cpu_count())
     args = parser.parse_args()
     comparison = Comparison(args.millrace)
@@ -278,7 +282,7 @@ def main():
         cases = (given_cases(args.store, args.type) if args.store else
                  [*all_cases(comparison.make, folder, args.cora)])
         for count, differences in pool.imap_unordered(
-                Worker.run, tasks(cases, folder), chunksize=4):
+                Worker.run, tasks(cases, folder, args.stride), chunksize=4):
             comparison.count += count
             comparison.differences += differences
     print(f'{comparison.count} comparisons, '
