@@ -13,8 +13,9 @@ set(MILLRACE_ORACLE_TESTS
 # Tests of Python, Bash, CMake and compilers rather than of programs.
 set(MILLRACE_TOOL_TESTS
     doc_paths_check_test folder_dependencies_check_test
-    grpc_internals_check_test install_test option_names_check_test
-    shell_completion_test test_entries_test type_names_check_test)
+    grpc_internals_check_test help_test install_test option_names_check_test
+    python_client_test shell_completion_test test_entries_test
+    type_names_check_test)
 
 set(MILLRACE_NOT_UNDER_ADDRESS
     ${MILLRACE_ORACLE_TESTS} ${MILLRACE_TOOL_TESTS})
