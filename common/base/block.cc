@@ -12,6 +12,7 @@
 #include "absl/base/config.h"
 #include "absl/base/thread_annotations.h"
 #include "common/base/mutex.h"
+#include "common/base/round_up.h"
 
 namespace millrace {
 namespace {
@@ -29,9 +30,8 @@ void Free(std::byte* data) { ::operator delete(data, kAlignment); }
 // Rounds up to a multiple of an eighth of a power of two, so that batches of
 // nearly the same size can reuse each other's blocks. The excess pages are
 // never touched.
-size_t RoundUp(size_t bytes) {
-  const size_t step = std::bit_floor(bytes) / 8;
-  return (bytes + step - 1) / step * step;
+size_t RoundToReusableSize(size_t bytes) {
+  return RoundUp(bytes, std::bit_floor(bytes) / 8);
 }
 
 // Unused blocks, by size. The oldest are freed when the total exceeds
@@ -112,7 +112,7 @@ std::byte* AllocateFresh(size_t size) {
 
 std::shared_ptr<std::byte> AllocateBlock(size_t bytes) {
   if (bytes < kMinKeptBytes) return {AllocateFresh(bytes), Free};
-  size_t size = RoundUp(bytes);
+  size_t size = RoundToReusableSize(bytes);
   std::byte* data = ProcessShelf().Take(size);
   if (data == nullptr) data = AllocateFresh(size);
   return {data, [size](std::byte* done) { ProcessShelf().Give(done, size); }};

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <utility>
 
+#include "common/base/round_up.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 
@@ -17,10 +18,6 @@ namespace {
 
 constexpr size_t kPage = 4096;
 constexpr size_t kHugePage = size_t{2} << 20;
-
-size_t RoundUp(size_t bytes, size_t unit) {
-  return (bytes + unit - 1) / unit * unit;
-}
 
 }  // namespace
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/round_up.h"
 #include "common/base/status_macros.h"
 #include "common/file/mapped_file.h"
 
@@ -20,7 +21,7 @@ struct Pages {
 Pages InnerPages(const std::byte* data, size_t bytes) {
   const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   const auto from = reinterpret_cast<uintptr_t>(data);
-  const uintptr_t begin = (from + page - 1) / page * page;
+  const uintptr_t begin = RoundUp(from, page);
   const uintptr_t end = (from + bytes) / page * page;
   if (end <= begin) return {};
   return {const_cast<std::byte*>(data) + (begin - from), end - begin};

@@ -14,10 +14,12 @@ struct HopCounts {
   uint64_t host = 0;
 };
 
-// Feature rows that devices have read, by whose memory they were in.
+// Feature rows that devices have read, by whose memory they were in; and those
+// that the CPU has read because a device has failed.
 struct FeatureRowCounts {
   uint64_t device_rows = 0;
   uint64_t host_rows = 0;  // pinned
+  uint64_t cpu_rows = 0;
 };
 
 struct PlaceCounts {

@@ -54,6 +54,7 @@ absl::Status RowsUntilFailure::GatherNodes(TypeIndex type,
     absl::Status status = device_->GatherNodes(type, ids, out);
     if (!failure_.Note(status)) return status;
   }
+  cpu_rows_ += ids.size();
   return GatherRows(*store_, type, NodeColumn::kFeature, ids, out);
 }
 
@@ -65,7 +66,14 @@ absl::Status RowsUntilFailure::GatherEdges(RelationIndex relation,
     absl::Status status = device_->GatherEdges(relation, parts, rows, out);
     if (!failure_.Note(status)) return status;
   }
+  cpu_rows_ += rows.size();
   return GatherEdgeRows(*store_, relation, parts, rows, out);
+}
+
+FeatureRowCounts RowsUntilFailure::counts() const {
+  FeatureRowCounts counts = device_->counts();
+  counts.cpu_rows = cpu_rows_;
+  return counts;
 }
 
 }  // namespace millrace

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -74,12 +75,13 @@ class RowsUntilFailure final : public FeatureRows {
                            std::span<const uint32_t> parts,
                            std::span<const uint64_t> rows,
                            std::byte* out) override;
-  FeatureRowCounts counts() const override { return device_->counts(); }
+  FeatureRowCounts counts() const override;
 
  private:
   const std::shared_ptr<const Store> store_;
   const std::shared_ptr<FeatureRows> device_;
   DeviceFailure failure_;
+  std::atomic<uint64_t> cpu_rows_ = 0;
 };
 
 }  // namespace millrace

@@ -4,16 +4,13 @@
 #include <utility>
 
 #include "common/base/field_error.h"
+#include "common/base/round_up.h"
 #include "common/base/strings.h"
 
 namespace millrace {
 namespace {
 
 constexpr uint64_t kAlignment = 8;
-
-uint64_t AlignUp(uint64_t value) {
-  return (value + kAlignment - 1) / kAlignment * kAlignment;
-}
 
 // Returns false on overflow or a negative dimension.
 bool ArrayBytes(const ArrayInfo& info, uint64_t& bytes) {
@@ -37,7 +34,8 @@ size_t ArrayInfo::total_bytes() const {
 
 uint64_t StreamLayout::Append(ArrayKind kind, int index, DType dtype,
                               std::vector<int64_t> shape) {
-  ArrayInfo info{kind, index, dtype, std::move(shape), AlignUp(total_bytes)};
+  ArrayInfo info{kind, index, dtype, std::move(shape),
+                 RoundUp(total_bytes, kAlignment)};
   total_bytes = info.offset + info.total_bytes();
   arrays.push_back(std::move(info));
   return arrays.back().offset;

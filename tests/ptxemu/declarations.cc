@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <map>
 
+#include "common/base/round_up.h"
+
 namespace millrace::ptxemu {
 namespace {
 
@@ -72,7 +74,7 @@ Parameter ParseParameter(TokenCursor* cursor, size_t* bytes) {
     }
   }
   alignment = std::max<size_t>({alignment, element_bytes, 1});
-  const size_t offset = (*bytes + alignment - 1) / alignment * alignment;
+  const size_t offset = RoundUp(*bytes, alignment);
   *bytes = offset + element_bytes * count;
   return {name, offset, element_bytes * count};
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/round_up.h"
 #include "tests/ptxemu/declarations.h"
 #include "tests/ptxemu/instruction_parser.h"
 
@@ -15,10 +16,6 @@ namespace {
 
 constexpr size_t kCallParameterAlignment = 16;
 constexpr size_t kLeastCallParameterBytes = 8;
-
-size_t AlignUp(size_t value, size_t alignment) {
-  return (value + alignment - 1) / alignment * alignment;
-}
 
 uint64_t NoAddress(const std::string&) { return 0; }
 
@@ -110,7 +107,7 @@ void FunctionParser::AddRegister(const std::string& name, uint64_t mask) {
 
 void FunctionParser::DeclareLocal() {
   const VariableDeclaration variable = ParseVariable(&cursor_, NoAddress);
-  const size_t offset = AlignUp(function_.local_bytes, variable.alignment);
+  const size_t offset = RoundUp(function_.local_bytes, variable.alignment);
   function_.symbols[variable.name] = {Space::kLocal, offset};
   function_.local_bytes = offset + variable.bytes;
 }
@@ -120,7 +117,7 @@ void FunctionParser::DeclareCallParameter() {
   const VariableDeclaration variable = ParseVariable(&cursor_, NoAddress);
   Symbol& symbol = function_.symbols[variable.name];
   if (symbol.bytes > 0 && symbol.bytes >= variable.bytes) return;
-  const size_t offset = AlignUp(function_.call_bytes, kCallParameterAlignment);
+  const size_t offset = RoundUp(function_.call_bytes, kCallParameterAlignment);
   symbol = {.space = Space::kParam,
             .address = kCallParamBit + offset,
             .bytes = variable.bytes};

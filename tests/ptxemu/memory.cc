@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "common/base/round_up.h"
 #include "common/base/status_macros.h"
 
 namespace millrace::ptxemu {
@@ -24,10 +25,6 @@ constexpr size_t kAlignment = 256;
 constexpr int kFreshByte = 0xCD;
 // Larger allocations are filled only so far, which saves real memory.
 constexpr size_t kMaxFilledBytes = size_t{64} << 20;
-
-size_t RoundUp(size_t value, size_t unit) {
-  return (value + unit - 1) / unit * unit;
-}
 
 void* MapAll(int fd, size_t bytes, int protection) {
   void* mapped =

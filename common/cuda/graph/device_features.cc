@@ -11,6 +11,7 @@
 #include <string>
 
 #include "common/base/array.h"
+#include "common/base/round_up.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/cuda/runtime/cuda_status.h"
@@ -27,10 +28,6 @@ constexpr uint64_t kMaxWordBytes = 16;
 constexpr uint64_t kPieceBytes = uint64_t{4} << 20;
 
 constexpr char kCannotCopyRows[] = "cannot copy feature rows to GPU memory";
-
-uint64_t RoundUp(uint64_t bytes) {
-  return (bytes + kPartAlignment - 1) / kPartAlignment * kPartAlignment;
-}
 
 // A column of a store and where its rows go.
 struct PlannedColumn {
@@ -91,7 +88,7 @@ class Planner {
     part.at = plan_.share_bytes;
     const uint64_t most =
         (part.held + plan_.share_count - 1) / plan_.share_count;
-    plan_.share_bytes += RoundUp(most * row_bytes);
+    plan_.share_bytes += RoundUp(most * row_bytes, kPartAlignment);
     return part;
   }
 

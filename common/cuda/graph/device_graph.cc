@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "common/base/round_up.h"
 #include "common/base/status_macros.h"
 #include "common/cuda/runtime/cuda_status.h"
 #include "common/cuda/runtime/device.h"
@@ -34,7 +35,7 @@ class ColumnWriter {
   const void* Copy(const void* from, uint64_t size) {
     if (size == 0) return nullptr;
     std::byte* to = memory_ == nullptr ? nullptr : memory_ + bytes_;
-    bytes_ += (size + kAlignment - 1) / kAlignment * kAlignment;
+    bytes_ += RoundUp(size, kAlignment);
     if (to != nullptr && status_.ok()) {
       status_ = CudaStatus(cudaMemcpy(to, from, size, cudaMemcpyHostToDevice),
                            kCannotCopy);

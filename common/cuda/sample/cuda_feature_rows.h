@@ -8,13 +8,11 @@
 #include <span>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "common/base/mutex.h"
 #include "common/cuda/graph/device_features.h"
-#include "common/cuda/runtime/device_gate.h"
 #include "common/cuda/runtime/pinned_pool.h"
+#include "common/cuda/runtime/worker_pool.h"
 #include "common/graph/store.h"
 #include "common/sample/feature_rows.h"
 
@@ -61,27 +59,13 @@ class CudaFeatureRows final : public FeatureRows {
 
   // False if the CPU must do it, which says what is wrong with the rows.
   absl::StatusOr<bool> Gather(const Request& request, std::byte* out);
-  // `place` is a position in features_->devices(), whose device is current.
-  enum class Outcome : uint8_t { kDone, kForHost, kNoMemory };
-  absl::StatusOr<Outcome> GatherOnDevice(size_t place, const Request& request,
-                                         std::byte* out);
-  absl::StatusOr<std::unique_ptr<RowWorker>> TakeWorker(size_t place);
-  void ReturnWorker(size_t place, std::unique_ptr<RowWorker> worker);
-  // Frees their memory.
-  void DropIdleWorkers(size_t place);
 
   const std::shared_ptr<const Store> store_;
   const std::unique_ptr<DeviceFeatures> features_;
   const std::shared_ptr<PinnedPool> pinned_;
-  std::vector<std::shared_ptr<DeviceGate>> gates_;  // by device
-  std::atomic<uint64_t> next_ = 0;                  // call
+  std::vector<std::unique_ptr<WorkerPool<RowWorker>>> pools_;  // by device
+  std::atomic<uint64_t> next_ = 0;                             // call
   std::atomic<uint64_t> device_rows_ = 0, host_rows_ = 0;
-  Mutex mutex_;
-  // By device; as many as the most calls that ran at once.
-  std::vector<std::vector<std::unique_ptr<RowWorker>>> idle_
-      ABSL_GUARDED_BY(mutex_);
-  // By device; last, since they use the others.
-  std::vector<std::unique_ptr<DeviceGate::Reclaimer>> reclaimers_;
 };
 
 }  // namespace millrace::cuda

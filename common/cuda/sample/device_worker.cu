@@ -10,6 +10,7 @@
 #include "common/base/strings.h"
 #include "common/cuda/runtime/cuda_status.h"
 #include "common/cuda/runtime/device.h"
+#include "common/cuda/runtime/stream.h"
 #include "common/cuda/sample/cuda_queue.cuh"
 #include "common/cuda/sample/device_worker.h"
 #include "common/cuda/sample/downloads.cuh"
@@ -22,21 +23,6 @@ namespace {
 // Above this size of a block, the host first waits for the true sizes of its
 // arrays.
 constexpr uint64_t kMaxUnknownBytes = uint64_t{64} << 20;
-
-// A stream of the current device.
-class Stream {
- public:
-  explicit Stream(cudaStream_t stream) : stream_(stream) {}
-  ~Stream() {
-    IgnoreFailure(cudaStreamSynchronize(stream_));
-    IgnoreFailure(cudaStreamDestroy(stream_));
-  }
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
-
- private:
-  const cudaStream_t stream_;
-};
 
 // The arrays of a batch's topology, as they come from the device.
 class TopologyArrays {
@@ -143,10 +129,10 @@ void Append(const Array& from, std::vector<T>& to) {
 
 class DeviceWorker::State {
  public:
-  State(int device, cudaStream_t stream)
+  State(int device, Stream stream)
       : device_(device),
-        stream_(stream),
-        queue_(stream),
+        stream_(std::move(stream)),
+        queue_(stream_.get()),
         sampler_(queue_),
         drawer_(queue_) {}
 
@@ -255,12 +241,9 @@ DeviceWorker::~DeviceWorker() {
 }
 
 absl::StatusOr<std::unique_ptr<DeviceWorker>> DeviceWorker::Create(int device) {
-  cudaStream_t stream = nullptr;
-  MILLRACE_RETURN_IF_ERROR(
-      CudaStatus(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
-                 StrCat("cannot make a stream of CUDA device ", device)));
+  MILLRACE_ASSIGN_OR_RETURN(Stream stream, Stream::Create(device));
   return std::unique_ptr<DeviceWorker>(
-      new DeviceWorker(std::make_unique<State>(device, stream)));
+      new DeviceWorker(std::make_unique<State>(device, std::move(stream))));
 }
 
 absl::StatusOr<HopOutcome> DeviceWorker::Checked(

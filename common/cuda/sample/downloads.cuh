@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/base/array.h"
+#include "common/base/round_up.h"
 #include "common/cuda/sample/copy_arrays.cuh"
 #include "common/cuda/sample/hop_job.h"
 
@@ -34,7 +35,7 @@ class Downloads {
            Array& target, bool narrowed = false) {
     entries_.push_back({from, dtype, rows, narrowed, bytes_, &target});
     const uint64_t size = rows.most() * ItemBytes(dtype);
-    bytes_ += (size + kAlignment - 1) / kAlignment * kAlignment;
+    bytes_ += RoundUp(size, kAlignment);
   }
 
   // The size of the block.

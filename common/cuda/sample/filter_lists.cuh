@@ -9,6 +9,7 @@
 // counts what each piece keeps, so that a second one knows where to write it.
 #pragma once
 
+#include "common/base/round_up.h"
 #include "common/cuda/sample/find_lists.cuh"
 #include "common/cuda/sample/hop_step.cuh"
 
@@ -141,7 +142,7 @@ struct FilterPiece {
 __device__ inline FilterPiece PieceAt(uint64_t piece, uint64_t pieces,
                                       uint64_t entries) {
   const uint64_t least = (entries + pieces - 1) / pieces;
-  const uint64_t length = (least + kWarp - 1) / kWarp * kWarp;
+  const uint64_t length = RoundUp(least, kWarp);
   const uint64_t begin = piece * length, end = begin + length;
   return {begin < entries ? begin : entries, end < entries ? end : entries};
 }

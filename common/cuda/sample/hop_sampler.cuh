@@ -9,6 +9,8 @@
 #include "common/cuda/sample/copy_picks.cuh"
 #include "common/cuda/sample/device_array.cuh"
 #include "common/cuda/sample/find_lists.cuh"
+#include "common/cuda/sample/hop_bounds.h"
+#include "common/cuda/sample/hop_counters.h"
 #include "common/cuda/sample/hop_job.h"
 #include "common/cuda/sample/hop_step.cuh"
 #include "common/cuda/sample/list_filter.cuh"
@@ -93,13 +95,13 @@ class HopSampler {
   CountedArrays arrays() const {
     CountedArrays arrays;
     for (size_t t = 0; t < types(); ++t) {
-      arrays.nodes.push_back({counter(NodesAt(t)), bounds_.nodes[t]});
+      arrays.nodes.push_back({counter(at_.Nodes(t)), bounds_.nodes(t)});
     }
     for (uint64_t r = 0; r < relations(); ++r) {
       const int type = job_->relations[r].list_type;
-      arrays.edges.push_back({counter(EdgesAt(r)), bounds_.edges[r]});
+      arrays.edges.push_back({counter(at_.Edges(r)), bounds_.edges(r)});
       arrays.expanded.push_back(
-          {counter(OffsetAt(type, job_->hops)), bounds_.nodes[type]});
+          {counter(at_.Offset(type, job_->hops)), bounds_.nodes(type)});
     }
     return arrays;
   }
@@ -111,7 +113,7 @@ class HopSampler {
     HopNodes nodes{{0}, types_[type].ids(), types_[type].trees()};
     for (int hop = 0; hop <= job_->hops; ++hop) {
       nodes.hop_offsets.push_back(
-          static_cast<uint32_t>(host_[OffsetAt(type, hop + 1)]));
+          static_cast<uint32_t>(host_[at_.Offset(type, hop + 1)]));
     }
     return nodes;
   }
@@ -119,8 +121,8 @@ class HopSampler {
     const Columns& columns = columns_[relation];
     const HopRelation& of = job_->relations[relation];
     return {
-        .count = host_[EdgesAt(relation)],
-        .expanded = host_[OffsetAt(of.list_type, job_->hops)],
+        .count = host_[at_.Edges(relation)],
+        .expanded = host_[at_.Offset(of.list_type, job_->hops)],
         .indptr = columns.indptr.data(),
         .neighbor = columns.neighbor.data(),
         .edge_id = job_->edge_ids ? columns.edge_id.data() : nullptr,
@@ -132,11 +134,6 @@ class HopSampler {
   uint32_t trouble() const { return static_cast<uint32_t>(host_[0]); }
 
  private:
-  // Above this many picks, memory is allocated for as many as there are instead
-  // of as many as there could be.
-  static constexpr uint64_t kMaxAssumed = uint64_t{64} << 20;
-  static constexpr uint64_t kMaxRows = 0x7FFFFFFF;
-
   // A relation's arrays: of the current hop, then of the whole batch.
   struct Columns {
     explicit Columns(Queue& queue)
@@ -157,29 +154,8 @@ class HopSampler {
     ListFilter<Queue> filter;
   };
 
-  // Upper bounds of sizes that only the device knows exactly.
-  struct Bounds {
-    std::vector<uint64_t> nodes, frontier;  // per type
-    std::vector<uint64_t> edges;            // per relation
-    uint64_t picks = 0;                     // of a step
-  };
-
-  // Layout of the counters: the trouble bits, for each type its nodes, for each
-  // relation its edges, the total of its offsets and its picks in the current
-  // hop, the seeds numbered, for each list of seeds its size, and for each type
-  // the first local id of each hop's nodes, of which the seeds' is 0.
-  uint64_t types() const { return job_->node_counts.size(); }
-  uint64_t relations() const { return job_->relations.size(); }
-  uint64_t NodesAt(uint64_t type) const { return 1 + type; }
-  uint64_t EdgesAt(uint64_t r) const { return 1 + types() + 3 * r; }
-  uint64_t TotalAt(uint64_t r) const { return EdgesAt(r) + 1; }
-  uint64_t PicksAt(uint64_t r) const { return EdgesAt(r) + 2; }
-  uint64_t SeedsAt() const { return EdgesAt(relations()); }
-  uint64_t SeedCountAt(uint64_t list) const { return SeedsAt() + 1 + list; }
-  uint64_t OffsetAt(uint64_t type, int hop) const {
-    return SeedCountAt(seed_lists_) + type * stride() + hop;
-  }
-  uint64_t stride() const { return static_cast<uint64_t>(job_->hops) + 2; }
+  size_t types() const { return job_->node_counts.size(); }
+  size_t relations() const { return job_->relations.size(); }
   uint64_t* counter(uint64_t at) const { return counters_.data() + at; }
   uint32_t* device_trouble() const {
     return reinterpret_cast<uint32_t*>(counters_.data());
@@ -204,22 +180,16 @@ class HopSampler {
                    std::span<const int64_t> times) {
     while (types_.size() < types()) types_.emplace_back(queue_);
     while (columns_.size() < relations()) columns_.emplace_back(queue_);
-    seed_lists_ = seeds.size();
-    host_.assign(OffsetAt(types(), 0), 0);
+    at_ = HopCounters(types(), relations(), seeds.size(), job_->hops);
+    host_.assign(at_.size(), 0);
     std::vector<uint64_t> ids;
     std::vector<uint32_t> trees;
-    bounds_ = {.nodes = std::vector<uint64_t>(types()),
-               .frontier = std::vector<uint64_t>(types()),
-               .edges = std::vector<uint64_t>(relations())};
+    bounds_ = HopBounds(*job_, seeds);
     for (size_t s = 0; s < seeds.size(); ++s) {
-      host_[SeedCountAt(s)] = seeds[s].ids.size();
-      bounds_.nodes[seeds[s].type] += seeds[s].ids.size();
+      host_[at_.SeedCount(s)] = seeds[s].ids.size();
       ids.insert(ids.end(), seeds[s].ids.begin(), seeds[s].ids.end());
       trees.insert(trees.end(), seeds[s].trees.begin(), seeds[s].trees.end());
     }
-    bounds_.frontier = bounds_.nodes;
-    most_trees_ = job_->disjoint ? ids.size() : 1;
-    seed_bounds_ = bounds_.nodes;
     time_count_ = times.size();
     if (!counters_.Reserve(host_.size()) || !times_.Reserve(times.size() + 1) ||
         !seed_ids_.Reserve(ids.size() + 1) ||
@@ -233,12 +203,13 @@ class HopSampler {
     Upload(seed_ids_, std::span<const uint64_t>(ids));
     Upload(seed_trees_, std::span<const uint32_t>(trees));
     for (size_t t = 0; t < types(); ++t) {
-      types_[t].Start(job_->disjoint, counter(NodesAt(t)));
+      types_[t].Start(job_->disjoint, counter(at_.Nodes(t)));
     }
     for (size_t r = 0; r < relations(); ++r) {
       if (!columns_[r].filter.Start(job_->relations[r].filter)) return false;
     }
-    return ReserveAhead(0, /*totals_known=*/false);
+    totals_.clear();
+    return ReserveAhead();
   }
 
   template <typename T>
@@ -253,88 +224,46 @@ class HopSampler {
       types_[seeds[s].type].Number(
           {seed_ids_.data() + begin,
            job_->disjoint ? seed_trees_.data() + begin : nullptr,
-           counter(SeedCountAt(s)), count},
-          numbering_, counter(SeedsAt()), seed_locals_.data(),
+           counter(at_.SeedCount(s)), count},
+          numbering_, counter(at_.Seeds()), seed_locals_.data(),
           device_trouble());
       begin += count;
     }
   }
 
   void CloseHop(int hop) {
-    queue_.LaunchEach(cuda::CloseHop, types(), counter(NodesAt(0)), types(),
-                      stride(), counter(OffsetAt(0, hop + 1)));
-  }
-
-  // The largest number of nodes that a type can have in the batch.
-  uint64_t MostNodes(int type) const {
-    const uint64_t graph = job_->node_counts[type];
-    const uint64_t trees = std::max<uint64_t>(most_trees_, 1);
-    const uint64_t all = graph > kMaxRows / trees ? kMaxRows : graph * trees;
-    return std::min(all + seed_bounds_[type], kMaxRows);
-  }
-
-  bool IsExact(int hop, const Bounds& bounds) const {
-    for (const HopRelation& relation : job_->relations) {
-      const int32_t fanout = relation.fanouts[hop];
-      const uint64_t frontier = bounds.frontier[relation.list_type];
-      if (fanout != 0 && frontier > 0 &&
-          (fanout < 0 || frontier > kMaxAssumed / fanout)) {
-        return true;
-      }
-    }
-    return false;
-  }
-
-  uint64_t MostPicks(int hop, uint64_t r, const Bounds& bounds) const {
-    const HopRelation& relation = job_->relations[r];
-    return bounds.frontier[relation.list_type] *
-           static_cast<uint64_t>(std::max(relation.fanouts[hop], 0));
-  }
-
-  // Adds a hop to `bounds`. Its picks are `totals`, if given, otherwise as many
-  // as there can be.
-  void Advance(int hop, bool totals_known, Bounds& bounds) const {
-    std::vector<uint64_t> added(types());
-    for (uint64_t r = 0; r < relations(); ++r) {
-      const uint64_t picks =
-          totals_known ? totals_[r] : MostPicks(hop, r, bounds);
-      bounds.picks = std::max(bounds.picks, picks);
-      bounds.edges[r] += picks;
-      added[job_->relations[r].neighbor_type] += picks;
-    }
-    for (size_t t = 0; t < types(); ++t) {
-      bounds.frontier[t] = std::min(added[t], MostNodes(static_cast<int>(t)));
-      bounds.nodes[t] =
-          std::min(bounds.nodes[t] + added[t], MostNodes(static_cast<int>(t)));
-    }
+    queue_.LaunchEach(cuda::CloseHop, types(), counter(at_.Nodes(0)), types(),
+                      at_.stride(), counter(at_.Offset(0, hop + 1)));
   }
 
   // Reserves memory up to the next hop whose totals are not known yet. What
   // arrays hold must be what host_ says.
-  bool ReserveAhead(int hop, bool totals_known) {
-    Bounds bounds = bounds_;
-    for (int h = hop; h < job_->hops; ++h) {
-      const bool known = totals_known && h == hop;
-      if (!known && IsExact(h, bounds)) break;
-      Advance(h, known, bounds);
+  bool ReserveAhead() {
+    HopBounds bounds = bounds_;
+    int hop = hop_;
+    if (!totals_.empty()) bounds.Advance(hop++, totals_);
+    for (; hop < job_->hops && !bounds.NeedTotals(hop); ++hop) {
+      bounds.Advance(hop, {});
     }
     for (size_t t = 0; t < types(); ++t) {
-      if (!types_[t].Reserve(bounds.nodes[t], host_[NodesAt(t)])) return false;
+      if (!types_[t].Reserve(bounds.nodes(t), host_[at_.Nodes(t)]))
+        return false;
     }
     for (uint64_t r = 0; r < relations(); ++r) {
       if (!ReserveEdges(r, bounds)) return false;
     }
-    return slots_.Reserve(bounds.picks) && picked_ids_.Reserve(bounds.picks) &&
-           (!job_->disjoint || picked_trees_.Reserve(bounds.picks)) &&
-           numbering_.Reserve(bounds.picks);
+    const uint64_t picks = bounds.picks();
+    return slots_.Reserve(picks) && picked_ids_.Reserve(picks) &&
+           (!job_->disjoint || picked_trees_.Reserve(picks)) &&
+           numbering_.Reserve(picks);
   }
 
-  bool ReserveEdges(uint64_t r, const Bounds& bounds) {
+  bool ReserveEdges(uint64_t r, const HopBounds& bounds) {
     const HopRelation& relation = job_->relations[r];
     Columns& columns = columns_[r];
-    const uint64_t used = host_[EdgesAt(r)];
-    const uint64_t closed = host_[OffsetAt(relation.list_type, hop_)];
-    if (!columns.indptr.Reserve(bounds.nodes[relation.list_type] + 1,
+    const uint64_t used = host_[at_.Edges(r)];
+    const uint64_t closed = host_[at_.Offset(relation.list_type, hop_)];
+    if (!columns.indptr.Reserve(bounds.nodes(relation.list_type) + 1,
                                 hop_ == 0 ? 0 : closed + 1)) {
       return false;
     }
@@ -342,7 +271,7 @@ class HopSampler {
       constexpr uint32_t kNone = 0;
       queue_.Upload(columns.indptr.data(), &kNone, sizeof(kNone));
     }
-    const uint64_t edges = bounds.edges[r] + 1;
+    const uint64_t edges = bounds.edges(r) + 1;
     return columns.neighbor.Reserve(edges, used) &&
            (!job_->edge_ids || columns.edge_id.Reserve(edges, used)) &&
            (!relation.feature_rows || columns.feature_row.Reserve(edges, used));
@@ -355,16 +284,14 @@ class HopSampler {
     }
     const HopOutcome filtered = FilterLists();
     if (filtered != HopOutcome::kMade) return filtered;
-    const bool exact = IsExact(hop_, bounds_);
-    if (exact) {
+    totals_.clear();
+    if (bounds_.NeedTotals(hop_)) {
       if (!ReadTotals()) return HopOutcome::kFailed;
       if (trouble() != 0 || HasTooManyPicks()) return HopOutcome::kTrouble;
-      if (!ReserveAhead(hop_, /*totals_known=*/true)) {
-        return WithoutMemory();
-      }
+      if (!ReserveAhead()) return WithoutMemory();
     }
-    for (uint64_t r = 0; r < relations(); ++r) AddStep(r, exact);
-    Advance(hop_, exact, bounds_);
+    for (uint64_t r = 0; r < relations(); ++r) AddStep(r);
+    bounds_.Advance(hop_, totals_);
     CloseHop(hop_ + 1);
     return HopOutcome::kMade;
   }
@@ -372,13 +299,12 @@ class HopSampler {
   // Returns true if the current hop draws nothing from the relation.
   bool IsIdle(uint64_t r) const {
     const HopRelation& relation = job_->relations[r];
-    return relation.fanouts[hop_] == 0 ||
-           bounds_.frontier[relation.list_type] == 0;
+    return relation.fanouts[hop_] == 0 || FrontierBound(r) == 0;
   }
 
   // The largest number of nodes that the relation's frontier can have.
   uint64_t FrontierBound(uint64_t r) const {
-    return bounds_.frontier[job_->relations[r].list_type];
+    return bounds_.frontier(job_->relations[r].list_type);
   }
 
   // Returns true if entries of the relation's lists may be left out in the
@@ -401,7 +327,7 @@ class HopSampler {
       any = true;
       ListFilter<Queue>& filter = columns_[r].filter;
       if (!filter.Count(MakeStep(r), FrontierBound(r))) return WithoutMemory();
-      queue_.LaunchEach(CopyTotal, 1, filter.kept(), counter(TotalAt(r)));
+      queue_.LaunchEach(CopyTotal, 1, filter.kept(), counter(at_.Total(r)));
     }
     if (!any) return HopOutcome::kMade;
     if (!ReadCounters()) return HopOutcome::kFailed;
@@ -409,7 +335,7 @@ class HopSampler {
     for (uint64_t r = 0; r < relations(); ++r) {
       if (!IsFiltered(r)) continue;
       if (!columns_[r].filter.Keep(MakeStep(r), FrontierBound(r),
-                                   host_[TotalAt(r)])) {
+                                   host_[at_.Total(r)])) {
         return WithoutMemory();
       }
     }
@@ -420,17 +346,19 @@ class HopSampler {
   bool ReadTotals() {
     for (uint64_t r = 0; r < relations(); ++r) {
       if (IsIdle(r)) continue;
-      const uint64_t bound = bounds_.frontier[job_->relations[r].list_type];
-      queue_.LaunchEach(CopyTotal, 1, columns_[r].offsets.data() + bound,
-                        counter(TotalAt(r)));
+      queue_.LaunchEach(CopyTotal, 1,
+                        columns_[r].offsets.data() + FrontierBound(r),
+                        counter(at_.Total(r)));
     }
     if (!ReadCounters()) return false;
     totals_.assign(relations(), 0);
     for (uint64_t r = 0; r < relations(); ++r) {
-      if (!IsIdle(r)) totals_[r] = host_[TotalAt(r)];
-      bounds_.edges[r] = host_[EdgesAt(r)];
+      if (!IsIdle(r)) totals_[r] = host_[at_.Total(r)];
+      bounds_.SetEdges(r, host_[at_.Edges(r)]);
     }
-    for (size_t t = 0; t < types(); ++t) bounds_.nodes[t] = host_[NodesAt(t)];
+    for (size_t t = 0; t < types(); ++t) {
+      bounds_.SetNodes(t, host_[at_.Nodes(t)]);
+    }
     return true;
   }
 
@@ -438,11 +366,11 @@ class HopSampler {
     for (uint64_t r = 0; r < relations(); ++r) {
       const int type = job_->relations[r].list_type;
       const uint64_t frontier =
-          host_[OffsetAt(type, hop_ + 1)] - host_[OffsetAt(type, hop_)];
+          host_[at_.Offset(type, hop_ + 1)] - host_[at_.Offset(type, hop_)];
       const auto fanout =
           static_cast<uint64_t>(std::max(job_->relations[r].fanouts[hop_], 0));
-      if (totals_[r] > kMaxRows ||
-          (job_->replace && fanout * frontier > kMaxRows)) {
+      if (totals_[r] > kMaxHopRows ||
+          (job_->replace && fanout * frontier > kMaxHopRows)) {
         return true;
       }
     }
@@ -457,7 +385,7 @@ class HopSampler {
     step.lists = relation.lists;
     step.frontier = {nodes.ids(), nodes.trees(),
                      time_count_ > 0 ? times_.data() : nullptr, time_count_,
-                     counter(OffsetAt(relation.list_type, hop_))};
+                     counter(at_.Offset(relation.list_type, hop_))};
     step.rule = {job_->rule, job_->replace, relation.fanouts[hop_]};
     step.domain = {
         .job_seed = job_->job_seed,
@@ -471,13 +399,13 @@ class HopSampler {
     step.counts = columns.counts.data();
     step.offsets = IsIdle(r) ? nullptr : columns.offsets.data();
     step.slots = slots_.data();
-    step.picks = counter(PicksAt(r));
+    step.picks = counter(at_.Picks(r));
     step.trouble = device_trouble();
     return step;
   }
 
   bool FindLists(uint64_t r) {
-    const uint64_t bound = bounds_.frontier[job_->relations[r].list_type];
+    const uint64_t bound = FrontierBound(r);
     Columns& columns = columns_[r];
     if (!columns.ranges.Reserve(bound) || !columns.counts.Reserve(bound + 1) ||
         !columns.offsets.Reserve(bound + 1)) {
@@ -490,19 +418,20 @@ class HopSampler {
   }
 
   // Draws from the lists of a relation, and adds what was picked.
-  void AddStep(uint64_t r, bool exact) {
+  void AddStep(uint64_t r) {
     const HopRelation& relation = job_->relations[r];
-    const uint64_t nodes = bounds_.frontier[relation.list_type];
+    const uint64_t nodes = FrontierBound(r);
     const HopStep step = MakeStep(r);
-    const uint64_t most = exact ? totals_[r] : MostPicks(hop_, r, bounds_);
+    const uint64_t most =
+        totals_.empty() ? bounds_.MostPicks(hop_, r) : totals_[r];
     const bool idle = IsIdle(r);
     if (!idle) {
       queue_.LaunchEach(CheckTotal, 1, step.offsets + nodes,
-                        counter(EdgesAt(r)), most, counter(PicksAt(r)),
+                        counter(at_.Edges(r)), most, counter(at_.Picks(r)),
                         step.trouble);
     }
     if (nodes > 0) {
-      queue_.LaunchEach(ExtendIndptr, nodes, step, counter(EdgesAt(r)),
+      queue_.LaunchEach(ExtendIndptr, nodes, step, counter(at_.Edges(r)),
                         columns_[r].indptr.data());
     }
     if (idle || most == 0) return;
@@ -519,24 +448,23 @@ class HopSampler {
             picked_ids_.data(), trees ? picked_trees_.data() : nullptr,
             job_->edge_ids ? columns_[r].edge_id.data() : nullptr,
             relation.feature_rows ? columns_[r].feature_row.data() : nullptr,
-            counter(EdgesAt(r))});
+            counter(at_.Edges(r))});
     types_[relation.neighbor_type].Number(
         {picked_ids_.data(), trees ? picked_trees_.data() : nullptr,
-         counter(PicksAt(r)), most},
-        numbering_, counter(EdgesAt(r)), columns_[r].neighbor.data(),
+         counter(at_.Picks(r)), most},
+        numbering_, counter(at_.Edges(r)), columns_[r].neighbor.data(),
         device_trouble());
   }
 
   Queue& queue_;
   const HopJob* job_ = nullptr;
   int hop_ = 0;
-  uint64_t seed_lists_ = 0;
-  uint64_t most_trees_ = 1;
+  HopCounters at_;
   uint64_t time_count_ = 0;
-  std::vector<uint64_t> host_;         // counters when they were last read
-  std::vector<uint64_t> seed_bounds_;  // seeds per type
-  std::vector<uint64_t> totals_;       // of the current hop, if it is exact
-  Bounds bounds_;                      // before the current hop
+  std::vector<uint64_t> host_;  // counters when they were last read
+  // Picks of the current hop by relation, if the host had to wait for them.
+  std::vector<uint64_t> totals_;
+  HopBounds bounds_;  // before the current hop
   DeviceArray<Queue, uint64_t> counters_;
   DeviceArray<Queue, int64_t> times_;
   DeviceArray<Queue, uint64_t> seed_ids_;

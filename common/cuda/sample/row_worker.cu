@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/cuda/runtime/cuda_status.h"
 #include "common/cuda/runtime/device.h"
+#include "common/cuda/runtime/stream.h"
 #include "common/cuda/sample/cuda_queue.cuh"
 #include "common/cuda/sample/device_array.cuh"
 #include "common/cuda/sample/gather_rows.cuh"
@@ -45,8 +47,10 @@ void LaunchGather(const FeatureColumn& column, const WantedRows& wanted,
 }  // namespace
 
 struct RowWorker::State {
-  explicit State(cudaStream_t stream) : queue(stream) {}
+  explicit State(Stream own_stream)
+      : stream(std::move(own_stream)), queue(stream.get()) {}
 
+  Stream stream;
   CudaQueue queue;
   DeviceArray<CudaQueue, uint64_t> rows{queue};
   DeviceArray<CudaQueue, uint32_t> parts{queue};
@@ -54,34 +58,35 @@ struct RowWorker::State {
   RowTally last;
 };
 
-RowWorker::RowWorker(int device, cudaStream_t stream)
-    : device_(device),
-      stream_(stream),
-      state_(std::make_unique<State>(stream)) {}
+RowWorker::RowWorker(int device, std::unique_ptr<State> state)
+    : device_(device), state_(std::move(state)) {}
 
 RowWorker::~RowWorker() {
   const ScopedDevice current(device_);
   state_.reset();
-  IgnoreFailure(cudaStreamSynchronize(stream_));
-  IgnoreFailure(cudaStreamDestroy(stream_));
 }
 
 absl::StatusOr<std::unique_ptr<RowWorker>> RowWorker::Create(int device) {
-  cudaStream_t stream = nullptr;
-  MILLRACE_RETURN_IF_ERROR(
-      CudaStatus(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
-                 StrCat("cannot make a stream of CUDA device ", device)));
-  return std::unique_ptr<RowWorker>(new RowWorker(device, stream));
+  MILLRACE_ASSIGN_OR_RETURN(Stream stream, Stream::Create(device));
+  return std::unique_ptr<RowWorker>(
+      new RowWorker(device, std::make_unique<State>(std::move(stream))));
 }
 
-GatherOutcome RowWorker::Gather(const FeatureColumn& column,
-                                std::span<const uint32_t> parts,
-                                std::span<const uint64_t> rows,
-                                std::byte* out) {
+absl::StatusOr<GatherOutcome> RowWorker::Gather(const FeatureColumn& column,
+                                                std::span<const uint32_t> parts,
+                                                std::span<const uint64_t> rows,
+                                                std::byte* out) {
   CudaQueue& queue = state_->queue;
+  const auto after_failure = [&]() -> absl::StatusOr<GatherOutcome> {
+    if (!queue.failed() || queue.failure() == cudaErrorMemoryAllocation) {
+      return GatherOutcome::kNoMemory;
+    }
+    return CudaStatus(queue.failure(),
+                      StrCat("CUDA device ", device_, " has failed"));
+  };
   if (!state_->rows.Reserve(rows.size()) ||
       !state_->parts.Reserve(parts.size()) || !state_->tally.Reserve(1)) {
-    return queue.failed() ? GatherOutcome::kFailed : GatherOutcome::kNoMemory;
+    return after_failure();
   }
   // If the sources are pinned, they are read until the wait below ends.
   WantedRows wanted = {.rows = state_->rows.data(), .count = rows.size()};
@@ -94,15 +99,13 @@ GatherOutcome RowWorker::Gather(const FeatureColumn& column,
   queue.Upload(state_->tally.data(), &tally, sizeof tally);
   LaunchGather(column, wanted, out, state_->tally.data(), queue);
   if (!queue.Download(&tally, state_->tally.data(), sizeof tally)) {
-    return queue.failure() == cudaErrorMemoryAllocation
-               ? GatherOutcome::kNoMemory
-               : GatherOutcome::kFailed;
+    return after_failure();
   }
   state_->last = tally;
   return tally.trouble == 0 ? GatherOutcome::kDone : GatherOutcome::kBadRow;
 }
 
 uint64_t RowWorker::device_rows() const { return state_->last.device_rows; }
-cudaError_t RowWorker::failure() const { return state_->queue.failure(); }
+bool RowWorker::failed() const { return state_->queue.failed(); }
 
 }  // namespace millrace::cuda

@@ -122,7 +122,10 @@ std::optional<PlaceCounts> LocalBatchSource::counts() const {
   PlaceCounts counts;
   counts.hops = hops_.counts();
   counts.host_reads = host_reads_;
-  if (features_ != nullptr) counts.device_reads = features_->counts();
+  if (features_ != nullptr) {
+    counts.device_reads = features_->counts();
+    counts.host_reads += counts.device_reads.cpu_rows;
+  }
   return counts;
 }
 
