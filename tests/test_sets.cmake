@@ -10,7 +10,8 @@ set(MILLRACE_ORACLE_TESTS
     oracle_edges_test oracle_kinds_test oracle_seeds_test oracle_test
     real_graphs_test temporal_epoch_test walk_distribution_test)
 
-# Tests of Python, Bash, CMake and compilers rather than of programs.
+# Tests of Python, Bash, CMake, compilers and texts rather than of code that the
+# sanitizers see.
 set(MILLRACE_TOOL_TESTS
     doc_paths_check_test folder_dependencies_check_test
     grpc_internals_check_test help_test install_test option_names_check_test
@@ -103,7 +104,7 @@ set(MILLRACE_CUDA_TESTS
 
 # Tests whose threads wait for each other all the time. Beside other tests they
 # take up to thirty times longer.
-set(MILLRACE_ALONE_TESTS hop_sampler_test pick_test)
+set(MILLRACE_ALONE_TESTS hop_sampler_test list_filter_test pick_test)
 
 # The factor by which a sanitizer extends the time limits of tests.
 set(MILLRACE_TIMEOUT_FACTOR 1)

@@ -31,8 +31,9 @@ class FeatureRows {
 
   // Does what GatherRows() (gather.h) does for NodeColumn::kFeature. `out` must
   // be in memory from Allocate().
-  // RESOURCE_EXHAUSTED: a device does not have enough memory. UNAVAILABLE: it
-  // has failed. Also the errors of GatherRows(), word for word.
+  // FAILED_PRECONDITION: the rows' numbers do not fit into the memory of a
+  // device. RESOURCE_EXHAUSTED: it is busy. UNAVAILABLE: it has failed. Also
+  // the errors of GatherRows(), word for word.
   virtual absl::Status GatherNodes(TypeIndex type,
                                    std::span<const uint64_t> ids,
                                    std::byte* out) = 0;

@@ -56,9 +56,9 @@ std::vector<GpuMemory> MemoryOfDevices(const std::vector<int>& gpus) {
   return uses;
 }
 
-absl::StatusOr<Array> AllocatePinned(DType dtype,
+absl::StatusOr<Array> AllocatePinned(int gpu, DType dtype,
                                      const std::vector<int64_t>& shape) {
-  return cuda::AllocatePinnedArray(dtype, shape);
+  return cuda::AllocatePinnedArray(gpu, dtype, shape);
 }
 
 absl::StatusOr<DeviceSamplers> MakeDeviceSamplers(

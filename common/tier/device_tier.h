@@ -26,9 +26,10 @@ absl::Status CheckDevices(const std::vector<int>& gpus);
 // How much memory each of them has. Leaves out devices that do not answer.
 std::vector<GpuMemory> MemoryOfDevices(const std::vector<int>& gpus);
 
-// Makes arrays for Store::LoadIntoMemory(), once devices have been checked.
+// Makes arrays for Store::LoadIntoMemory(), pinned by way of a device that has
+// been checked.
 // RESOURCE_EXHAUSTED: the system refuses to pin them.
-absl::StatusOr<Array> AllocatePinned(DType dtype,
+absl::StatusOr<Array> AllocatePinned(int gpu, DType dtype,
                                      const std::vector<int64_t>& shape);
 
 struct DeviceSamplers {

@@ -68,10 +68,9 @@ absl::Status CheckOptions(const MemoryOptions& options) {
   }
   if (options.gpus != MemoryOptions().gpus && options.cache_ratio == 0 &&
       !UsesDevices(options.graph) && !UsesDevices(options.features)) {
-    return InvalidField(
-        {.field = "gpus",
-         .value = StrCat(options.gpus.front()),
-         .limit = "nothing would be in memory of these devices"});
+    return InvalidField({.field = "gpus",
+                         .value = StrCat(options.gpus.front()),
+                         .limit = "no option puts anything on these GPUs"});
   }
   return absl::OkStatus();
 }
@@ -126,7 +125,11 @@ absl::Status StoreLoader::Copy(Store::Content content, MemoryTier tier) {
   absl::Status status;
   if (tier == MemoryTier::kPinned) {
     MILLRACE_RETURN_IF_ERROR(CheckDevices(options_.gpus));
-    status = store_->LoadIntoMemory(content, AllocatePinned);
+    status = store_->LoadIntoMemory(
+        content, [gpu = options_.gpus.front()](
+                     DType dtype, const std::vector<int64_t>& shape) {
+          return AllocatePinned(gpu, dtype, shape);
+        });
   } else {
     status = store_->LoadIntoMemory(content);
   }
@@ -209,8 +212,12 @@ LoadedStore StoreLoader::Finish() {
     }
   }
   if (options_.features == MemoryTier::kAuto && loaded_.features != nullptr) {
-    loaded_.features =
-        std::make_shared<RowsUntilFailure>(store_, std::move(loaded_.features));
+    loaded_.features = std::make_shared<RowsUntilFailure>(
+        store_, std::move(loaded_.features), failure);
+  }
+  if (loaded_.sampler == nullptr && loaded_.drawer == nullptr &&
+      loaded_.features == nullptr) {
+    loaded_.gpus.clear();
   }
   return std::move(loaded_);
 }

@@ -20,7 +20,7 @@ std::vector<GpuMemory> MemoryOfDevices(const std::vector<int>& /*gpus*/) {
   return {};
 }
 
-absl::StatusOr<Array> AllocatePinned(DType /*dtype*/,
+absl::StatusOr<Array> AllocatePinned(int /*gpu*/, DType /*dtype*/,
                                      const std::vector<int64_t>& /*shape*/) {
   return WithoutCuda();
 }

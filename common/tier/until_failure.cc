@@ -41,18 +41,18 @@ absl::StatusOr<bool> DrawerUntilFailure::Draw(const Store& store, int part,
 
 absl::StatusOr<std::shared_ptr<std::byte>> RowsUntilFailure::Allocate(
     uint64_t bytes) {
-  if (failure_.noted()) return AllocateBlock(bytes);
+  if (failure_->noted()) return AllocateBlock(bytes);
   auto block = device_->Allocate(bytes);
-  if (failure_.Note(block.status())) return AllocateBlock(bytes);
+  if (failure_->Note(block.status())) return AllocateBlock(bytes);
   return block;
 }
 
 absl::Status RowsUntilFailure::GatherNodes(TypeIndex type,
                                            std::span<const uint64_t> ids,
                                            std::byte* out) {
-  if (!failure_.noted()) {
+  if (!failure_->noted()) {
     absl::Status status = device_->GatherNodes(type, ids, out);
-    if (!failure_.Note(status)) return status;
+    if (!failure_->Note(status)) return status;
   }
   cpu_rows_ += ids.size();
   return GatherRows(*store_, type, NodeColumn::kFeature, ids, out);
@@ -62,9 +62,9 @@ absl::Status RowsUntilFailure::GatherEdges(RelationIndex relation,
                                            std::span<const uint32_t> parts,
                                            std::span<const uint64_t> rows,
                                            std::byte* out) {
-  if (!failure_.noted()) {
+  if (!failure_->noted()) {
     absl::Status status = device_->GatherEdges(relation, parts, rows, out);
-    if (!failure_.Note(status)) return status;
+    if (!failure_->Note(status)) return status;
   }
   cpu_rows_ += rows.size();
   return GatherEdgeRows(*store_, relation, parts, rows, out);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What MemoryTier::kAuto does when a device fails: the CPU takes over, from the
-// mapped files. Batches do not change.
+// What MemoryTier::kAuto does when a device fails: the CPU takes over, from
+// what the host has of the store. Batches do not change.
 #pragma once
 
 #include <atomic>
@@ -65,8 +65,11 @@ class DrawerUntilFailure final : public NeighborDrawer {
 class RowsUntilFailure final : public FeatureRows {
  public:
   RowsUntilFailure(std::shared_ptr<const Store> store,
-                   std::shared_ptr<FeatureRows> device)
-      : store_(std::move(store)), device_(std::move(device)) {}
+                   std::shared_ptr<FeatureRows> device,
+                   std::shared_ptr<DeviceFailure> failure)
+      : store_(std::move(store)),
+        device_(std::move(device)),
+        failure_(std::move(failure)) {}
 
   absl::StatusOr<std::shared_ptr<std::byte>> Allocate(uint64_t bytes) override;
   absl::Status GatherNodes(TypeIndex type, std::span<const uint64_t> ids,
@@ -80,7 +83,7 @@ class RowsUntilFailure final : public FeatureRows {
  private:
   const std::shared_ptr<const Store> store_;
   const std::shared_ptr<FeatureRows> device_;
-  DeviceFailure failure_;
+  const std::shared_ptr<DeviceFailure> failure_;
   std::atomic<uint64_t> cpu_rows_ = 0;
 };
 

@@ -140,7 +140,8 @@ TEST_F(UntilFailureTest, PassesOtherErrorsOn) {
 }
 
 TEST_F(UntilFailureTest, ReadsTheStoresRowsOnceTheDeviceHasFailed) {
-  RowsUntilFailure rows(store_, std::make_shared<FakeRows>(device_));
+  RowsUntilFailure rows(store_, std::make_shared<FakeRows>(device_),
+                        std::make_shared<DeviceFailure>());
   const std::vector<uint64_t> ids = {3, 0, 3};
   TypeIndex type = 0;
   while (!store_->schema().node_types.at(type).feature.present()) ++type;
@@ -166,7 +167,8 @@ TEST_F(UntilFailureTest, ReadsTheStoresRowsOnceTheDeviceHasFailed) {
 }
 
 TEST_F(UntilFailureTest, ReadsTheStoresEdgeRowsOnceTheDeviceHasFailed) {
-  RowsUntilFailure rows(store_, std::make_shared<FakeRows>(device_));
+  RowsUntilFailure rows(store_, std::make_shared<FakeRows>(device_),
+                        std::make_shared<DeviceFailure>());
   Fail();
   for (size_t r = 0; r < store_->schema().relations.size(); ++r) {
     const Relation& relation = store_->schema().relations[r];

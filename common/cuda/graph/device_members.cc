@@ -27,15 +27,18 @@ absl::StatusOr<const uint64_t*> DeviceMembers::Find(const Store& store,
   auto found = sets_.find(key);
   if (found == sets_.end()) {
     absl::StatusOr<DeviceBlock> set;
-    DeviceGate::Of(device_)->Run([&] {
+    const DeviceGate::Outcome passed = DeviceGate::Of(device_)->Run([&] {
       set = Upload(*members);
       return !absl::IsResourceExhausted(set.status());
     });
+    if (passed == DeviceGate::Outcome::kBusy) {
+      return DeviceGate::BusyError(device_);
+    }
     if (absl::IsResourceExhausted(set.status())) {
       return absl::FailedPreconditionError(StrCat(
           FirstLine(set.status()), "\nkeep less in the memory of this GPU"));
     }
-    MILLRACE_RETURN_IF_ERROR(set.status());
+    MILLRACE_RETURN_IF_ERROR(AsDeviceFailure(set.status()));
     found = sets_.emplace(key, *std::move(set)).first;
   }
   return reinterpret_cast<const uint64_t*>(found->second.get());

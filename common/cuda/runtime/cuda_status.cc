@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "common/base/status_lines.h"
 #include "common/base/strings.h"
 
 namespace millrace::cuda {
@@ -19,8 +20,7 @@ constexpr char kArchitectureAdvice[] =
 
 constexpr char kFailureAdvice[] =
     "restart the process; `nvidia-smi` and the kernel's log (dmesg) may say "
-    "what "
-    "happened to the device";
+    "what happened to the device";
 
 }  // namespace
 
@@ -50,6 +50,17 @@ absl::Status CudaStatus(cudaError_t status, std::string_view what) {
     default:
       return absl::UnavailableError(StrCat(text, "\n", kFailureAdvice));
   }
+}
+
+absl::Status DeviceFailureStatus(cudaError_t status, int device) {
+  return AsDeviceFailure(
+      CudaStatus(status, StrCat("CUDA device ", device, " has failed")));
+}
+
+absl::Status AsDeviceFailure(absl::Status status) {
+  if (!absl::IsFailedPrecondition(status)) return status;
+  return absl::UnavailableError(
+      StrCat(FirstLine(status), "\n", kFailureAdvice));
 }
 
 void IgnoreFailure(cudaError_t status) {

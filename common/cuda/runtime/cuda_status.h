@@ -19,6 +19,14 @@ namespace millrace::cuda {
 // process without the device.
 absl::Status CudaStatus(cudaError_t status, std::string_view what);
 
+// Returns the error of a device that has been opened: as CudaStatus() does, but
+// UNAVAILABLE for everything other than too little memory, since such a device
+// could be used before.
+absl::Status DeviceFailureStatus(cudaError_t status, int device);
+
+// Does the same to an error of CudaStatus() or of what calls it.
+absl::Status AsDeviceFailure(absl::Status status);
+
 // Takes an error back from the runtime. For calls that give something back,
 // which fail only if the device does not work any longer.
 void IgnoreFailure(cudaError_t status);

@@ -36,6 +36,9 @@ absl::Status KeepFreedMemory(int device) {
                     "cannot use the device's memory pool");
 }
 
+// The device of the thread's innermost ScopedDevice, or -1 outside all.
+thread_local int scoped_device = -1;
+
 }  // namespace
 
 absl::StatusOr<DeviceInfo> OpenDevice(int index) {
@@ -53,15 +56,24 @@ absl::StatusOr<DeviceInfo> OpenDevice(int index) {
 }
 
 ScopedDevice::ScopedDevice(int device)
-    : status_(CudaStatus(cudaGetDevice(&before_), "cannot use CUDA")) {
-  if (status_.ok() && device != before_) {
+    : device_(device), outer_(scoped_device) {
+  int current = 0;
+  status_ = CudaStatus(cudaGetDevice(&current), "cannot use CUDA");
+  if (status_.ok() && device != current) {
     status_ = CudaStatus(cudaSetDevice(device),
                          StrCat("cannot open CUDA device ", device));
   }
+  if (!status_.ok()) return;
+  before_ = outer_ >= 0 || current > 0 ? current : -1;
+  scoped_device = device;
 }
 
 ScopedDevice::~ScopedDevice() {
-  if (status_.ok()) IgnoreFailure(cudaSetDevice(before_));
+  if (!status_.ok()) return;
+  scoped_device = outer_;
+  if (before_ >= 0 && before_ != device_) {
+    IgnoreFailure(cudaSetDevice(before_));
+  }
 }
 
 absl::StatusOr<DeviceMemoryUse> MemoryUseOf(int device) {

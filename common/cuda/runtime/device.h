@@ -22,7 +22,9 @@ struct DeviceInfo {
 absl::StatusOr<DeviceInfo> OpenDevice(int index);
 
 // Makes a device the calling thread's current one, which the runtime's calls
-// use, for its own lifetime.
+// use, for its own lifetime. Afterwards a thread that had not chosen a device
+// keeps this one, since the runtime opens each device that is made current, and
+// the process may have no business with device 0.
 class ScopedDevice {
  public:
   explicit ScopedDevice(int device);
@@ -34,7 +36,9 @@ class ScopedDevice {
   const absl::Status& status() const { return status_; }
 
  private:
-  int before_ = 0;
+  const int device_;
+  const int outer_;  // the device of the ScopedDevice around it, or -1
+  int before_ = -1;  // what the thread had chosen, or -1
   absl::Status status_;
 };
 

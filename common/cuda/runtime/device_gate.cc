@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/base/steady_time.h"
+#include "common/base/strings.h"
 #include "common/cuda/runtime/device.h"
 
 namespace millrace::cuda {
@@ -96,13 +97,23 @@ DeviceGate::Reclaimer::~Reclaimer() {
   gate_->reclaims_.erase(place_);
 }
 
-bool DeviceGate::Run(absl::FunctionRef<bool()> attempt) {
+DeviceGate::Outcome DeviceGate::Run(absl::FunctionRef<bool()> attempt) {
   {
     const Shared shared(*this);
-    if (attempt()) return true;
+    if (attempt()) return Outcome::kDone;
   }
   const Alone alone(*this);
-  return alone.ready() && attempt();
+  if (!alone.ready()) return Outcome::kBusy;
+  return attempt() ? Outcome::kDone : Outcome::kNoMemory;
+}
+
+absl::Status DeviceGate::BusyError(int device) {
+  return absl::ResourceExhaustedError(
+      StrCat("CUDA device ", device,
+             " has too little memory for more work, "
+             "and what it does has not ended within ",
+             absl::FormatDuration(kPatience),
+             "\nuse fewer threads, or smaller batches"));
 }
 
 }  // namespace millrace::cuda

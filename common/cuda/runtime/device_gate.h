@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <list>
 #include <memory>
@@ -8,6 +9,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "common/base/mutex.h"
 
@@ -49,10 +51,17 @@ class DeviceGate {
     std::list<Reclaim>::iterator place_;
   };
 
+  enum class Outcome : uint8_t {
+    kDone,
+    kNoMemory,  // too little even alone
+    kBusy,      // too little, and other work has not ended in time
+  };
   // Calls `attempt`, which returns false if there was too little memory, and
-  // then once more, alone. Returns false if there was too little memory again,
-  // or if other work has not ended in time. Must not be called by `attempt`.
-  bool Run(absl::FunctionRef<bool()> attempt);
+  // then once more, alone. Must not be called by `attempt`.
+  Outcome Run(absl::FunctionRef<bool()> attempt);
+
+  // RESOURCE_EXHAUSTED: what callers return for kBusy.
+  static absl::Status BusyError(int device);
 
  private:
   // Hold the gate, and leave it even if the work throws.

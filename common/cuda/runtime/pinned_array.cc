@@ -11,11 +11,14 @@
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/cuda/runtime/cuda_status.h"
+#include "common/cuda/runtime/device.h"
 
 namespace millrace::cuda {
 
-absl::StatusOr<Array> AllocatePinnedArray(DType dtype,
+absl::StatusOr<Array> AllocatePinnedArray(int device, DType dtype,
                                           std::vector<int64_t> shape) {
+  const ScopedDevice current(device);
+  MILLRACE_RETURN_IF_ERROR(current.status());
   MILLRACE_ASSIGN_OR_RETURN(const Array array, AllocateHugeArray(dtype, shape));
   std::byte* data = Array(array).mutable_data();
   const size_t bytes = HugeBlockBytes(array.total_bytes());
@@ -23,9 +26,11 @@ absl::StatusOr<Array> AllocatePinnedArray(DType dtype,
       cudaHostRegister(data, bytes,
                        cudaHostRegisterPortable | cudaHostRegisterMapped),
       StrCat("cannot pin ", bytes, " bytes of host memory")));
-  const std::shared_ptr<const void> owner(data, [array](const void* pinned) {
-    IgnoreFailure(cudaHostUnregister(const_cast<void*>(pinned)));
-  });
+  const std::shared_ptr<const void> owner(
+      data, [array, device](const void* pinned) {
+        const ScopedDevice current(device);
+        IgnoreFailure(cudaHostUnregister(const_cast<void*>(pinned)));
+      });
   return Array::Borrow(dtype, std::move(shape), data, owner);
 }
 

@@ -9,10 +9,10 @@
 
 namespace millrace::cuda {
 
-// Allocates as AllocateHugeArray() does, and pins the memory, so that all
-// devices read it too; see DevicePointer().
+// Allocates as AllocateHugeArray() does, and pins the memory by way of
+// `device`, so that all devices read it too; see DevicePointer().
 // RESOURCE_EXHAUSTED: the system refuses. Also the errors of CudaStatus().
-absl::StatusOr<Array> AllocatePinnedArray(DType dtype,
+absl::StatusOr<Array> AllocatePinnedArray(int device, DType dtype,
                                           std::vector<int64_t> shape);
 
 // Where kernels of the current device find pinned memory, which may be

@@ -70,7 +70,7 @@ absl::StatusOr<std::shared_ptr<std::byte>> PinnedPool::Allocate(
       DropIdle();
       pinned = Pin(size);
     }
-    MILLRACE_RETURN_IF_ERROR(pinned.status());
+    MILLRACE_RETURN_IF_ERROR(AsDeviceFailure(pinned.status()));
     block = *pinned;
   }
   return std::shared_ptr<std::byte>(

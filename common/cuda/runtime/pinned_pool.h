@@ -19,7 +19,7 @@ namespace millrace::cuda {
 class PinnedPool : public std::enable_shared_from_this<PinnedPool> {
  public:
   // Keeps at most `max_idle_bytes` of freed blocks, which are pinned by way of
-  // `device`, but every device may use.
+  // `device`, but every device may use. The device must be open.
   static std::shared_ptr<PinnedPool> Create(int device,
                                             uint64_t max_idle_bytes);
   ~PinnedPool();

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "common/base/mutex.h"
 #include "common/base/status_macros.h"
+#include "common/cuda/runtime/cuda_status.h"
 #include "common/cuda/runtime/device.h"
 #include "common/cuda/runtime/device_gate.h"
 
@@ -34,18 +35,22 @@ class WorkerPool {
 
   // Has a worker do `work`, with the device current. The work may be called
   // twice, since it shares the device's memory: see DeviceGate. The outcome is
-  // kNoMemory if it does not fit into that memory alone. Also fails as `work`,
-  // Worker::Create() and ScopedDevice do.
+  // kNoMemory if it does not fit into that memory alone.
+  // RESOURCE_EXHAUSTED: DeviceGate::BusyError(). UNAVAILABLE: the device has
+  // failed. Also fails as `work` does.
   template <typename Outcome>
   absl::StatusOr<Outcome> Run(
       absl::FunctionRef<absl::StatusOr<Outcome>(Worker&)> work) {
     const ScopedDevice current(device_);
-    MILLRACE_RETURN_IF_ERROR(current.status());
+    MILLRACE_RETURN_IF_ERROR(AsDeviceFailure(current.status()));
     absl::StatusOr<Outcome> outcome = Outcome::kNoMemory;
-    gate_->Run([&] {
+    const DeviceGate::Outcome passed = gate_->Run([&] {
       outcome = RunOnce(work);
       return !LacksMemory(outcome);
     });
+    if (passed == DeviceGate::Outcome::kBusy) {
+      return DeviceGate::BusyError(device_);
+    }
     return outcome;
   }
 
@@ -60,7 +65,7 @@ class WorkerPool {
       absl::FunctionRef<absl::StatusOr<Outcome>(Worker&)> work) {
     absl::StatusOr<std::unique_ptr<Worker>> worker = Take();
     if (absl::IsResourceExhausted(worker.status())) return Outcome::kNoMemory;
-    MILLRACE_RETURN_IF_ERROR(worker.status());
+    MILLRACE_RETURN_IF_ERROR(AsDeviceFailure(worker.status()));
     absl::StatusOr<Outcome> outcome = work(**worker);
     // Others may need the memory of one that had too little.
     if (!(*worker)->failed() && !LacksMemory(outcome)) {

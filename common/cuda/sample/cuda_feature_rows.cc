@@ -87,8 +87,9 @@ absl::StatusOr<bool> CudaFeatureRows::Gather(const Request& request,
   switch (outcome) {
     case GatherOutcome::kNoMemory:
       return absl::FailedPreconditionError(
-          StrCat("the numbers of ", request.rows.size(),
-                 " feature rows do not fit into the memory of CUDA device ",
+          StrCat("the list of ", request.rows.size(),
+                 " feature rows to gather does not fit into the memory of CUDA "
+                 "device ",
                  pool.device(),
                  "\nkeep fewer feature rows in it, or use smaller batches"));
     case GatherOutcome::kBadRow:

@@ -54,17 +54,14 @@ class CudaQueue {
   void Copy(void* to, const void* from, size_t bytes) {
     CopyBytes(to, from, bytes, cudaMemcpyDeviceToDevice);
   }
-  // `from` is not pinned memory, of which the runtime makes a copy first.
+  // The runtime copies `from` first, unless it is pinned; pinned memory must
+  // not change before the next Wait().
   void Upload(void* to, const void* from, size_t bytes) {
     CopyBytes(to, from, bytes, cudaMemcpyHostToDevice);
   }
   bool Download(void* to, const void* from, size_t bytes) {
     CopyBytes(to, from, bytes, cudaMemcpyDeviceToHost);
     return Wait();
-  }
-  // `to` is pinned memory, which has the bytes after the next Wait().
-  void DownloadLater(void* to, const void* from, size_t bytes) {
-    CopyBytes(to, from, bytes, cudaMemcpyDeviceToHost);
   }
   // Waits until all work is done. False if the queue has failed; even then,
   // nothing that it has begun uses memory any longer.

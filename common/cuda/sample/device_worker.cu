@@ -251,7 +251,7 @@ absl::StatusOr<HopOutcome> DeviceWorker::Checked(
   const cudaError_t failure = state_->queue().failure();
   if (failure == cudaErrorMemoryAllocation) return HopOutcome::kNoMemory;
   if (failure == cudaSuccess) return outcome;
-  return CudaStatus(failure, StrCat("CUDA device ", device_, " has failed"));
+  return DeviceFailureStatus(failure, device_);
 }
 
 absl::StatusOr<HopOutcome> DeviceWorker::MakeTopology(const TopologyWork& work,

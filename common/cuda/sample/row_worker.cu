@@ -81,8 +81,7 @@ absl::StatusOr<GatherOutcome> RowWorker::Gather(const FeatureColumn& column,
     if (!queue.failed() || queue.failure() == cudaErrorMemoryAllocation) {
       return GatherOutcome::kNoMemory;
     }
-    return CudaStatus(queue.failure(),
-                      StrCat("CUDA device ", device_, " has failed"));
+    return DeviceFailureStatus(queue.failure(), device_);
   };
   if (!state_->rows.Reserve(rows.size()) ||
       !state_->parts.Reserve(parts.size()) || !state_->tally.Reserve(1)) {

@@ -9,15 +9,20 @@
 #include <thread>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "common/base/mutex.h"
 
 namespace millrace::cuda {
 namespace {
 
+bool Runs(DeviceGate& gate, absl::FunctionRef<bool()> attempt) {
+  return gate.Run(attempt) == DeviceGate::Outcome::kDone;
+}
+
 TEST(DeviceGateTest, TriesOnceIfThereIsEnoughMemory) {
   DeviceGate gate;
   int attempts = 0;
-  EXPECT_TRUE(gate.Run([&] {
+  EXPECT_TRUE(Runs(gate, [&] {
     ++attempts;
     return true;
   }));
@@ -29,7 +34,7 @@ TEST(DeviceGateTest, TriesAgainOnceEverybodyHasGivenMemoryBack) {
   bool free = false;
   const DeviceGate::Reclaimer reclaimer(gate, [&] { free = true; });
   int attempts = 0;
-  EXPECT_TRUE(gate->Run([&] {
+  EXPECT_TRUE(Runs(*gate, [&] {
     ++attempts;
     return free;
   }));
@@ -39,12 +44,13 @@ TEST(DeviceGateTest, TriesAgainOnceEverybodyHasGivenMemoryBack) {
 TEST(DeviceGateTest, GivesUpWorkThatDoesNotFitAlone) {
   DeviceGate gate;
   int attempts = 0;
-  EXPECT_FALSE(gate.Run([&] {
+  const DeviceGate::Outcome outcome = gate.Run([&] {
     ++attempts;
     return false;
-  }));
+  });
+  EXPECT_EQ(outcome, DeviceGate::Outcome::kNoMemory);
   EXPECT_EQ(attempts, 2);
-  EXPECT_TRUE(gate.Run([] { return true; })) << "the gate is open again";
+  EXPECT_TRUE(Runs(gate, [] { return true; })) << "the gate is open again";
 }
 
 TEST(DeviceGateTest, ForgetsThoseThatAreGone) {
@@ -67,7 +73,7 @@ TEST(DeviceGateTest, WorkThatIsAloneHasNoOtherBesideIt) {
     threads.emplace_back([&] {
       for (int i = 0; i < 50; ++i) {
         bool again = false;
-        EXPECT_TRUE(gate.Run([&] {
+        EXPECT_TRUE(Runs(gate, [&] {
           const int others = running++;
           if (again) {
             ++alone;
@@ -99,14 +105,15 @@ TEST(DeviceGateTest, DoesNotWaitForeverForOtherWork) {
   });
   started.WaitForNotification();
   int attempts = 0;
-  EXPECT_FALSE(gate.Run([&] {
+  const DeviceGate::Outcome outcome = gate.Run([&] {
     ++attempts;
     return false;
-  }));
+  });
+  EXPECT_EQ(outcome, DeviceGate::Outcome::kBusy);
   EXPECT_EQ(attempts, 1);
   may_end.Notify();
   other.join();
-  EXPECT_TRUE(gate.Run([] { return true; }));
+  EXPECT_TRUE(Runs(gate, [] { return true; }));
 }
 
 TEST(DeviceGateTest, OpensAgainAfterAnException) {
@@ -121,7 +128,7 @@ TEST(DeviceGateTest, OpensAgainAfterAnException) {
       throw std::runtime_error("out of memory");
     }),
                  std::runtime_error);
-    EXPECT_FALSE(gate.Run([] { return false; })) << "can still be alone";
+    EXPECT_FALSE(Runs(gate, [] { return false; })) << "can still be alone";
   }
 }
 

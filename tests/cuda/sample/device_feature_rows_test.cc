@@ -78,7 +78,7 @@ TestGraph OddRows() {
 std::unique_ptr<Store> Pin(std::unique_ptr<Store> store) {
   const absl::Status pinned = store->LoadIntoMemory(
       Store::Content::kFeatures, [](DType dtype, std::vector<int64_t> shape) {
-        return cuda::AllocatePinnedArray(dtype, std::move(shape));
+        return cuda::AllocatePinnedArray(0, dtype, std::move(shape));
       });
   EXPECT_TRUE(pinned.ok()) << pinned;
   return store;
@@ -272,7 +272,7 @@ TEST_F(DeviceFeatureRowsTest, ReadsPinnedRowsAtAnyAddress) {
         [&](DType dtype, std::vector<int64_t> shape) -> absl::StatusOr<Array> {
           const size_t bytes = Array::Allocate(dtype, shape).total_bytes();
           auto block = cuda::AllocatePinnedArray(
-              DType::kUint8, {static_cast<int64_t>(bytes) + offset});
+              0, DType::kUint8, {static_cast<int64_t>(bytes) + offset});
           if (!block.ok()) return block.status();
           return Array::Borrow(dtype, std::move(shape), block->data() + offset,
                                std::make_shared<const Array>(*block));
