@@ -27,7 +27,8 @@ set(MILLRACE_NOT_UNDER_ADDRESS
 set(MILLRACE_FLEET_TESTS
     added_splits_test bad_draws_test bad_requests_test cached_batches_test
     call_context_test call_failure_test channel_set_test connections_test
-    damaged_replicas_test fair_clients_test fleet_commands_test fleet_test
+    damaged_replicas_test device_server_test fair_clients_test
+    fleet_commands_test fleet_test
     frame_stream_test http_server_test job_flags_test large_requests_test
     long_lists_test member_keeper_test memory_limits_test methods_test
     open_source_test peer_expand_test peer_picker_test port_check_test
