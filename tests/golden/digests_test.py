@@ -18,20 +18,19 @@ import hashlib
 import json
 import os
 import pathlib
-import re
 import subprocess
 import sys
 import tempfile
 
 import stores
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from gpu_jobs import has_kernels  # noqa: E402  (its folder comes first)
+
 FILE = pathlib.Path(__file__).resolve().parent / "digests.json"
 SOURCES = ("store", "store-2", "fleet", "fleet-2")
 # Of tests/ptxemu.
 SCHEDULES = ("random", "lazy", "eager")
-# What GPUs have no kernels for.
-CPU_METHODS = {"walk", "ppr", "induced"}
-MAX_GPU_FANOUT = 1024
 
 
 class Runner:
@@ -77,15 +76,6 @@ class Runner:
         return {source: self.digest(job, source)
                 for source in self.wanted(job)
                 if source in self.sources}
-
-
-def has_kernels(words):
-    """Whether a GPU must make the batches of a command."""
-    fanouts = [int(number) for option, value in zip(words, words[1:])
-               if option == "--fanouts"
-               for number in re.findall(r"-?[0-9]+", value.split("=")[-1])]
-    return (CPU_METHODS.isdisjoint(words)
-            and max(fanouts, default=0) <= MAX_GPU_FANOUT)
 
 
 def on_gpu(memory):

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "common/base/round_up.h"
 #include "common/base/status_macros.h"
 #include "tests/ptxemu/copy.h"
 #include "tests/ptxemu/queue.h"
@@ -127,8 +128,8 @@ cudaError_t cudaFreeAsync(void* pointer, cudaStream_t handle) {
 
 cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned) {
   return CallRuntime(__func__, [&]() -> cudaError_t {
-    const size_t room = (std::max<size_t>(bytes, 1) + kHostAlignment - 1) /
-                        kHostAlignment * kHostAlignment;
+    const size_t room =
+        millrace::RoundUp(std::max<size_t>(bytes, 1), kHostAlignment);
     *pointer = std::aligned_alloc(kHostAlignment, room);
     if (*pointer == nullptr) return cudaErrorMemoryAllocation;
     std::memset(*pointer, kFreshHostByte, bytes);

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/base/round_up.h"
 #include "common/base/status_macros.h"
 #include "tests/ptxemu/settings.h"
 #include "tests/ptxemu/warp_operation.h"
@@ -77,8 +78,7 @@ Block::Block(const Launch& launch, uint64_t number, uint64_t last_instruction,
       random_(*random),
       place_(PlaceIn(number, launch.grid)),
       grain_(GetSettings().grain.value_or(static_cast<int>(random_() % 3))),
-      dynamic_shared_((kernel_.shared_bytes + kSharedAlignment - 1) /
-                      kSharedAlignment * kSharedAlignment),
+      dynamic_shared_(RoundUp(kernel_.shared_bytes, kSharedAlignment)),
       shared_(dynamic_shared_ + launch.dynamic_shared_bytes, kFreshSharedByte),
       unfinished_(static_cast<uint32_t>(launch.block.Count())) {
   threads_.reserve(unfinished_);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/round_up.h"
 #include "common/base/status_macros.h"
 #include "tests/ptxemu/atomic_operation.h"
 #include "tests/ptxemu/block.h"
@@ -416,8 +417,7 @@ absl::Status Block::Call(Thread* thread, const Instruction& in) const {
   thread->registers.resize(thread->registers.size() +
                            callee->register_masks.size());
   thread->local.resize(thread->local.size() +
-                       (callee->local_bytes + kLocalAlignment - 1) /
-                           kLocalAlignment * kLocalAlignment);
+                       RoundUp(callee->local_bytes, kLocalAlignment));
   thread->frames.push_back(std::move(frame));
   thread->FindFrameRegisters();
   return absl::OkStatus();
