@@ -305,6 +305,7 @@ std::string SamplerServer::Metrics() const {
       static_cast<double>(core.damage.damaged().size());
   scraped.hops = core.hops.counts();
   if (core.features != nullptr) scraped.feature_rows = core.features->counts();
+  scraped.feature_rows.cpu += core.cpu_rows;
   scraped.copies = core.copies;
   scraped.gpus = MemoryOfDevices(core.gpus);
   if (state_->scrubber != nullptr) {

@@ -14,18 +14,16 @@ struct HopCounts {
   uint64_t host = 0;
 };
 
-// Feature rows that devices have read, by whose memory they were in; and those
-// that the CPU has read because a device has failed.
+// Feature rows by who has read them, GPUs or the CPU, and, if GPUs, from where.
 struct FeatureRowCounts {
-  uint64_t device_rows = 0;
-  uint64_t host_rows = 0;  // pinned
-  uint64_t cpu_rows = 0;
+  uint64_t gpu = 0;
+  uint64_t gpu_pinned = 0;  // from pinned memory of the host
+  uint64_t cpu = 0;
 };
 
 struct PlaceCounts {
   HopCounts hops;
-  FeatureRowCounts device_reads;
-  uint64_t host_reads = 0;  // feature rows that the CPU has read
+  FeatureRowCounts rows;
 };
 
 }  // namespace millrace

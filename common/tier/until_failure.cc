@@ -72,7 +72,7 @@ absl::Status RowsUntilFailure::GatherEdges(RelationIndex relation,
 
 FeatureRowCounts RowsUntilFailure::counts() const {
   FeatureRowCounts counts = device_->counts();
-  counts.cpu_rows = cpu_rows_;
+  counts.cpu += cpu_rows_;
   return counts;
 }
 

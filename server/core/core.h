@@ -86,6 +86,7 @@ struct ServerCore {
   const std::vector<int> gpus;
   std::atomic<bool> device_failed = false;
   HopCounter hops;
+  std::atomic<uint64_t> cpu_rows = 0;  // feature rows read without `features`
   Damage damage;
   const ServerOptions options;
   const SteadyTime started;

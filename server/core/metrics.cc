@@ -128,14 +128,13 @@ std::vector<prometheus::MetricFamily> FamiliesOf(
       "Hops by where they were sampled: of whole batches, or one for each "
       "relation and partition that was drawn from in a hop.",
       "place", {{"gpu", scraped.hops.device}, {"cpu", scraped.hops.host}}));
-  if (scraped.feature_rows.has_value()) {
-    all.push_back(Counters(
-        "millrace_gpu_feature_rows_total",
-        "Feature rows that GPUs have read, by whose memory they were in.",
-        "memory",
-        {{"gpu", scraped.feature_rows->device_rows},
-         {"host", scraped.feature_rows->host_rows}}));
-  }
+  all.push_back(Counters("millrace_feature_rows_total",
+                         "Feature rows by who has read them; gpu_pinned: GPUs, "
+                         "from pinned memory.",
+                         "place",
+                         {{"gpu", scraped.feature_rows.gpu},
+                          {"gpu_pinned", scraped.feature_rows.gpu_pinned},
+                          {"cpu", scraped.feature_rows.cpu}}));
   AddCopies(scraped.copies, all);
   AddGpus(scraped.gpus, all);
   if (scraped.scrubbed_bytes.has_value()) {

@@ -34,8 +34,7 @@ class ServerMetrics {
     double damaged_partitions = 0;
     std::optional<double> scrubbed_bytes;  // nullopt without a scrubber
     HopCounts hops = {};                   // so far
-    // So far; nullopt if no device has rows.
-    std::optional<FeatureRowCounts> feature_rows = {};
+    FeatureRowCounts feature_rows = {};    // so far
     std::vector<MemoryCopy> copies = {};
     std::vector<GpuMemory> gpus = {};
     // Unix time; nullopt without TLS.

@@ -110,6 +110,7 @@ absl::StatusOr<std::shared_ptr<std::byte>> FrameSource::Gather(
   if (features && places_.features != nullptr) {
     return GatherFeatures(info, part);
   }
+  if (features) places_.cpu_rows += ids_.size();
   std::shared_ptr<std::byte> rows = AllocateBlock(ids_.size() * RowBytes(info));
   MILLRACE_RETURN_IF_ERROR(GatherInto(info, part, rows.get()));
   return rows;

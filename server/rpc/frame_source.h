@@ -4,6 +4,7 @@
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/slice.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -37,10 +38,12 @@ struct StreamPart {
   int edge_part = 0;
 };
 
-// Where rows are gathered from. Both must outlive those that use them.
+// Where rows are gathered from. All must outlive those that use them.
 struct RowPlaces {
   const Store& store;
-  FeatureRows* features = nullptr;  // null: the CPU reads them in the store
+  FeatureRows* features;  // null: the CPU reads them in the store
+  // Counts the feature rows that the CPU reads.
+  std::atomic<uint64_t>& cpu_rows;
 };
 
 // Cuts a stream into frames. Topology is borrowed; rows are copied once, into

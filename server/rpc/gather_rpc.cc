@@ -160,7 +160,8 @@ absl::Status GatherFrames::StartRows(StreamLayout layout, StreamPart part) {
       call_.memory().GrowTo(call_.memory().bytes() +
                             std::min(layout.total_bytes, kMaxHeldFrameBytes)));
   source_ = std::make_unique<FrameSource>(
-      RowPlaces{*call_.core().store, call_.core().features.get()},
+      RowPlaces{*call_.core().store, call_.core().features.get(),
+                call_.core().cpu_rows},
       std::move(layout), std::vector{std::move(part)});
   return absl::OkStatus();
 }

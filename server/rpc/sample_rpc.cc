@@ -120,8 +120,8 @@ absl::Status SampleFrames::MakeBatch() {
   const StreamContent content = {core.store->manifest(), request.job,
                                  request.columns, request.explicit_seeds,
                                  request.explicit_negatives};
-  source_ = StreamBatch({*core.store, core.features.get()}, content, batch,
-                        home_, request.cached_rows);
+  source_ = StreamBatch({*core.store, core.features.get(), core.cpu_rows},
+                        content, batch, home_, request.cached_rows);
   return absl::OkStatus();
 }
 

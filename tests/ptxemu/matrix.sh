@@ -66,6 +66,9 @@ for ((seed = 1; seed <= seeds; ++seed)); do
 done
 attempt "digests of all jobs" golden 1 store,store-2,fleet,fleet-2 \
   "--graph-memory cuda --feature-memory cuda"
+attempt "comparisons with the oracle" /usr/bin/python3 -B \
+  "$ROOT/tests/oracle/compare.py" --millrace "$build/bin/millrace" --memory \
+  "--graph-memory cuda --feature-memory cuda --device-fallback forbid"
 attempt "failures at each call" /usr/bin/python3 -B \
   "$ROOT/tests/cuda/failed_programs_test.py" --bin "$build/bin"
 say "$failed runs failed"

@@ -64,7 +64,7 @@ TEST_P(GatherColumnsTest, ReadsFeaturesWhereTheyAre) {
     EXPECT_TRUE(features_->Owns(edges.feature.data()));
     rows += edges.edge_count();
   }
-  EXPECT_EQ(features_->counts().device_rows, rows);
+  EXPECT_EQ(features_->counts().gpu, rows);
   // What has no features, and what are no features.
   EXPECT_FALSE(batch->nodes[kUser].feature.present());
   EXPECT_FALSE(batch->edges[kItemLikesUser].feature.present());
@@ -92,7 +92,7 @@ TEST_P(GatherColumnsTest, GathersRowsOfNodes) {
   const Array labels = source_->Gather(kItem, NodeColumn::kLabel, ids).value();
   ExpectSameArray(labels,
                   plain_->Gather(kItem, NodeColumn::kLabel, ids).value());
-  EXPECT_EQ(features_->counts().device_rows, ids.size());
+  EXPECT_EQ(features_->counts().gpu, ids.size());
   EXPECT_EQ(source_->Gather(kUser, NodeColumn::kFeature, ids).status(),
             absl::FailedPreconditionError("node type user has no features"));
 }

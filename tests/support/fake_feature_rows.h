@@ -51,7 +51,7 @@ class FakeFeatureRows final : public FeatureRows {
     rows_ += rows.size();
     return GatherEdgeRows(*store_, relation, parts, rows, out);
   }
-  FeatureRowCounts counts() const override { return {.device_rows = rows_}; }
+  FeatureRowCounts counts() const override { return {.gpu = rows_}; }
 
   // Lets all calls that gather fail.
   void FailWith(absl::Status error) { error_ = std::move(error); }

@@ -149,8 +149,8 @@ TEST_F(UntilFailureTest, ReadsTheStoresRowsOnceTheDeviceHasFailed) {
       ids.size() *
       ColumnOf(store_->schema(), type, NodeColumn::kFeature).row_bytes();
   EXPECT_TRUE(rows.GatherNodes(type, ids, nullptr).ok()) << "by the device";
-  EXPECT_EQ(rows.counts().host_rows, 2);
-  EXPECT_EQ(rows.counts().cpu_rows, 0);
+  EXPECT_EQ(rows.counts().gpu_pinned, 2);
+  EXPECT_EQ(rows.counts().cpu, 0);
   Fail();
   std::vector<std::byte> expected(bytes);
   ASSERT_TRUE(
@@ -163,7 +163,7 @@ TEST_F(UntilFailureTest, ReadsTheStoresRowsOnceTheDeviceHasFailed) {
     EXPECT_EQ(std::memcmp(block->get(), expected.data(), bytes), 0);
   }
   EXPECT_EQ(device_.calls, 2);
-  EXPECT_EQ(rows.counts().cpu_rows, 6);
+  EXPECT_EQ(rows.counts().cpu, 6);
 }
 
 TEST_F(UntilFailureTest, ReadsTheStoresEdgeRowsOnceTheDeviceHasFailed) {
@@ -182,7 +182,7 @@ TEST_F(UntilFailureTest, ReadsTheStoresEdgeRowsOnceTheDeviceHasFailed) {
         GatherEdgeRows(*store_, index, parts, numbers, expected.data()).ok());
     ASSERT_TRUE(rows.GatherEdges(index, parts, numbers, got.data()).ok());
     EXPECT_EQ(got, expected);
-    EXPECT_EQ(rows.counts().cpu_rows, 2);
+    EXPECT_EQ(rows.counts().cpu, 2);
     return;
   }
   FAIL() << "no relation has features";

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cuda_runtime.h>
 
+#include <cub/util_device.cuh>
+
 #include "common/cuda/runtime/probe.h"
 
 namespace millrace::cuda {
@@ -13,7 +15,12 @@ __global__ void Probe() {}
 cudaError_t RunProbe() {
   Probe<<<1, 1>>>();
   const cudaError_t launched = cudaGetLastError();
-  return launched == cudaSuccess ? cudaDeviceSynchronize() : launched;
+  if (launched != cudaSuccess) return launched;
+  const cudaError_t ended = cudaDeviceSynchronize();
+  if (ended != cudaSuccess) return ended;
+  // CUB asks for it once, and keeps the answer, also a failure.
+  int version = 0;
+  return cub::PtxVersion(version);
 }
 
 }  // namespace millrace::cuda

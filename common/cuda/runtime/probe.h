@@ -5,8 +5,9 @@
 
 namespace millrace::cuda {
 
-// Runs a kernel that does nothing on the current device. A device that cannot
-// run it can run no other kernel of this program either.
+// Runs a kernel that does nothing on the current device, and lets CUB read what
+// it needs to know of it. A device that cannot run this kernel can run no other
+// kernel of this program either.
 cudaError_t RunProbe();
 
 }  // namespace millrace::cuda

@@ -97,8 +97,8 @@ absl::StatusOr<bool> CudaFeatureRows::Gather(const Request& request,
     case GatherOutcome::kDone:
       break;
   }
-  device_rows_ += on_device;
-  host_rows_ += request.rows.size() - on_device;
+  gpu_rows_ += on_device;
+  pinned_rows_ += request.rows.size() - on_device;
   return true;
 }
 

@@ -40,7 +40,7 @@ class CudaFeatureRows final : public FeatureRows {
                            std::span<const uint64_t> rows,
                            std::byte* out) override;
   FeatureRowCounts counts() const override {
-    return {device_rows_, host_rows_};
+    return {.gpu = gpu_rows_, .gpu_pinned = pinned_rows_};
   }
 
   const DeviceFeatures& features() const { return *features_; }
@@ -65,7 +65,7 @@ class CudaFeatureRows final : public FeatureRows {
   const std::shared_ptr<PinnedPool> pinned_;
   std::vector<std::unique_ptr<WorkerPool<RowWorker>>> pools_;  // by device
   std::atomic<uint64_t> next_ = 0;                             // call
-  std::atomic<uint64_t> device_rows_ = 0, host_rows_ = 0;
+  std::atomic<uint64_t> gpu_rows_ = 0, pinned_rows_ = 0;
 };
 
 }  // namespace millrace::cuda

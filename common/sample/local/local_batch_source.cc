@@ -115,17 +115,14 @@ void LocalBatchSource::CountRows(const Batch& batch) const {
   int64_t rows = 0;
   for (const NodeBlock& block : batch.nodes) rows += block.feature.rows();
   for (const EdgeBlock& block : batch.edges) rows += block.feature.rows();
-  host_reads_ += static_cast<uint64_t>(rows);
+  cpu_rows_ += static_cast<uint64_t>(rows);
 }
 
 std::optional<PlaceCounts> LocalBatchSource::counts() const {
   PlaceCounts counts;
   counts.hops = hops_.counts();
-  counts.host_reads = host_reads_;
-  if (features_ != nullptr) {
-    counts.device_reads = features_->counts();
-    counts.host_reads += counts.device_reads.cpu_rows;
-  }
+  if (features_ != nullptr) counts.rows = features_->counts();
+  counts.rows.cpu += cpu_rows_;
   return counts;
 }
 

@@ -64,7 +64,8 @@ class LocalBatchSource final : public BatchSource {
   const std::unique_ptr<TopologySampler> sampler_;  // null: the CPU samples
   const std::shared_ptr<FeatureRows> features_;     // null: the CPU reads them
   mutable HopCounter hops_;
-  mutable std::atomic<uint64_t> host_reads_ = 0;  // of feature rows
+  mutable std::atomic<uint64_t> cpu_rows_ =
+      0;  // feature rows read without features_
   std::atomic<bool> closing_ = false;
   ThreadPool pool_;
 };

@@ -226,11 +226,11 @@ TEST_F(DeviceFeatureRowsTest, GathersTheRowsOfTheCpu) {
           ++all;
         }
         const FeatureRowCounts counts = (*rows)->counts();
-        EXPECT_EQ(counts.device_rows + counts.host_rows, all);
+        EXPECT_EQ(counts.gpu + counts.gpu_pinned, all);
         // Each of two devices that only read their own memory has done each
         // of the calls once.
         const bool both = devices.size() == 1 || peers_;
-        EXPECT_EQ(counts.device_rows, both ? hot : hot / 2);
+        EXPECT_EQ(counts.gpu, both ? hot : hot / 2);
       }
     }
   }
@@ -243,7 +243,7 @@ TEST_F(DeviceFeatureRowsTest, GathersMoreRowsThanThreadsOfAGrid) {
   std::vector<uint64_t> ids(3000);
   for (size_t i = 0; i < ids.size(); ++i) ids[i] = i * i % 23;
   ExpectNodes(*store, **rows, kBytes, ids);
-  EXPECT_EQ((*rows)->counts().device_rows, ids.size());
+  EXPECT_EQ((*rows)->counts().gpu, ids.size());
 }
 
 TEST_F(DeviceFeatureRowsTest, NeedsNoPinnedRowsIfDevicesHoldAll) {
@@ -259,7 +259,7 @@ TEST_F(DeviceFeatureRowsTest, NeedsNoPinnedRowsIfDevicesHoldAll) {
     }
     ASSERT_TRUE(rows.ok()) << rows.status();
     ExpectNodes(*store, **rows, kDoubles, IdsOf(*store, kDoubles));
-    EXPECT_EQ((*rows)->counts().host_rows, 0);
+    EXPECT_EQ((*rows)->counts().gpu_pinned, 0);
   }
 }
 
@@ -359,7 +359,7 @@ TEST_F(DeviceFeatureRowsTest, FailsAsTheCpuDoes) {
   }
   EXPECT_TRUE(rows->GatherNodes(kFloats, {}, out.data).ok());
   EXPECT_TRUE(rows->GatherEdges(kFloatEdges, {}, {}, out.data).ok());
-  EXPECT_EQ(rows->counts().device_rows + rows->counts().host_rows, 0);
+  EXPECT_EQ(rows->counts().gpu + rows->counts().gpu_pinned, 0);
   // It still works.
   ExpectNodes(*store, *rows, kFloats, {0, 1});
   ExpectEdges(*store, *rows, kFloatEdges, {2, 0}, {edge_count - 1, 0});

@@ -30,7 +30,7 @@ TEST(ServerMetricsTest, ReportsBytesAndScrapedValues) {
   scraped.inflight_bytes = 7;
   scraped.scrubbed_bytes = 9;
   scraped.hops = {.device = 3, .host = 4};
-  scraped.feature_rows = {{.device_rows = 5, .host_rows = 6}};
+  scraped.feature_rows = {.gpu = 5, .gpu_pinned = 6, .cpu = 7};
   scraped.copies = {{"graph", "cuda", 30}};
   scraped.gpus = {{.device = 1, .free_bytes = 10, .total_bytes = 20}};
   const std::string text = metrics.Print(scraped);
@@ -40,8 +40,9 @@ TEST(ServerMetricsTest, ReportsBytesAndScrapedValues) {
   for (const char* line :
        {"millrace_hops_total{place=\"gpu\"} 3",
         "millrace_hops_total{place=\"cpu\"} 4",
-        "millrace_gpu_feature_rows_total{memory=\"gpu\"} 5",
-        "millrace_gpu_feature_rows_total{memory=\"host\"} 6",
+        "millrace_feature_rows_total{place=\"gpu\"} 5",
+        "millrace_feature_rows_total{place=\"gpu_pinned\"} 6",
+        "millrace_feature_rows_total{place=\"cpu\"} 7",
         "millrace_store_memory_bytes{content=\"graph\",memory=\"cuda\"} 30",
         "millrace_gpu_memory_bytes{gpu=\"1\"} 20",
         "millrace_gpu_memory_free_bytes{gpu=\"1\"} 10"}) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -45,7 +46,7 @@ class FrameSourceTest : public ::testing::Test {
     part.ids = [](size_t first, std::span<uint64_t> ids) {
       for (size_t i = 0; i < ids.size(); ++i) ids[i] = (first + i) % 13;
     };
-    FrameSource source({*store_, features}, std::move(layout),
+    FrameSource source({*store_, features, cpu_rows_}, std::move(layout),
                        {std::move(part)});
     Stream stream;
     while (true) {
@@ -88,13 +89,15 @@ class FrameSourceTest : public ::testing::Test {
 
   const std::shared_ptr<const Store> store_;
   testing::FakeFeatureRows features_;
+  mutable std::atomic<uint64_t> cpu_rows_ = 0;
 };
 
 TEST_F(FrameSourceTest, FramesBorrowTheMemoryOfFeatureRows) {
   StreamPart part;
   part.type = kItemType;
   ExpectSame(part, item_feature(), /*borrows=*/true);
-  EXPECT_EQ(features_.counts().device_rows, kRows);
+  EXPECT_EQ(features_.counts().gpu, kRows);
+  EXPECT_EQ(cpu_rows_, kRows) << "of the store";
   // The frames have been freed.
   EXPECT_EQ(features_.block_count(), 0);
 }
@@ -105,7 +108,8 @@ TEST_F(FrameSourceTest, CastsIntoMemoryOfItsOwn) {
   ColumnSpec spec = item_feature();
   spec.dtype = DType::kFloat16;
   ExpectSame(part, spec, /*borrows=*/false);
-  EXPECT_EQ(features_.counts().device_rows, kRows);
+  EXPECT_EQ(features_.counts().gpu, kRows);
+  EXPECT_EQ(cpu_rows_, kRows) << "of the store";
 }
 
 TEST_F(FrameSourceTest, ReadsFeaturesOfEdges) {
@@ -114,7 +118,8 @@ TEST_F(FrameSourceTest, ReadsFeaturesOfEdges) {
   part.edge_part = 1;
   ExpectSame(part, store_->schema().relations[kUserBuysItem].feature,
              /*borrows=*/true);
-  EXPECT_EQ(features_.counts().device_rows, kRows);
+  EXPECT_EQ(features_.counts().gpu, kRows);
+  EXPECT_EQ(cpu_rows_, kRows) << "of the store";
 }
 
 TEST_F(FrameSourceTest, ReadsOtherColumnsInTheStore) {
@@ -123,7 +128,8 @@ TEST_F(FrameSourceTest, ReadsOtherColumnsInTheStore) {
   part.column = NodeColumn::kLabel;
   ExpectSame(part, store_->schema().node_types[kItemType].label,
              /*borrows=*/false);
-  EXPECT_EQ(features_.counts().device_rows, 0);
+  EXPECT_EQ(features_.counts().gpu, 0);
+  EXPECT_EQ(cpu_rows_, 0) << "labels are not features";
 }
 
 TEST_F(FrameSourceTest, PassesTheErrorsOfFeatureRows) {
