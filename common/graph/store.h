@@ -108,7 +108,7 @@ class Store {
   // the copies. Must be called before the store is shared; arrays handed out
   // earlier stay mapped.
   // RESOURCE_EXHAUSTED: they do not fit in the available memory. Also the
-  // errors of `allocate`.
+  // errors of `allocate`. After an error nothing is replaced.
   enum class Content { kGraph, kFeatures };
   using AllocateArray = std::function<absl::StatusOr<Array>(
       DType dtype, std::vector<int64_t> shape)>;

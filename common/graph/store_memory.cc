@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "common/base/host_memory.h"
 #include "common/base/huge_array.h"
+#include "common/base/status_lines.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/file/file.h"
@@ -13,6 +15,9 @@
 
 namespace millrace {
 namespace {
+
+constexpr std::string_view kAdvice =
+    "map the files instead, or serve fewer partitions on this host";
 
 struct MappedArray {
   std::string path;
@@ -110,15 +115,27 @@ absl::Status Store::LoadIntoMemory(Content content,
   for (const MappedArray& each : arrays) {
     bytes += HugeBlockBytes(each.array->total_bytes());
   }
-  MILLRACE_RETURN_IF_ERROR(CheckMemory(
-      content == Content::kGraph ? "holding the graph in RAM"
-                                 : "holding the features in RAM",
-      bytes, "map the files instead, or serve fewer partitions on this host"));
+  const std::string_view what =
+      content == Content::kGraph ? "the graph" : "features";
+  MILLRACE_RETURN_IF_ERROR(
+      CheckMemory(StrCat("holding ", what, " in RAM"), bytes, kAdvice));
+  // Nothing changes unless there is memory for all.
+  std::vector<LoadedFile> copies;
   for (const auto& [path, array] : arrays) {
     MILLRACE_ASSIGN_OR_RETURN(std::string header,
                               ReadHeader(path_ / path, *array));
-    MILLRACE_ASSIGN_OR_RETURN(*array, CopyOf(*array, allocate));
-    loaded_[path] = {std::move(header), *array};
+    absl::StatusOr<Array> copy = CopyOf(*array, allocate);
+    if (absl::IsResourceExhausted(copy.status())) {
+      return absl::ResourceExhaustedError(
+          StrCat(FirstLine(copy.status()), "; ", BytesText(bytes),
+                 " are needed for ", what, "\n", kAdvice));
+    }
+    MILLRACE_RETURN_IF_ERROR(copy.status());
+    copies.push_back({std::move(header), *std::move(copy)});
+  }
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    *arrays[i].array = copies[i].data;
+    loaded_[arrays[i].path] = std::move(copies[i]);
   }
   (content == Content::kGraph ? graph_bytes_ : feature_bytes_) = bytes;
   return absl::OkStatus();

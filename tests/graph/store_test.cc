@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/huge_array.h"
 #include "common/file/npy.h"
 #include "tests/support/store_builder.h"
 #include "tests/support/test_directory.h"
@@ -27,6 +28,7 @@ using testing::BuildDataset;
 using ::testing::HasSubstr;
 using testing::RichGraph;
 using testing::SmallGraph;
+using ::testing::StartsWith;
 using testing::TestGraph;
 
 class StoreTest : public testing::DirectoryTest {
@@ -269,6 +271,32 @@ TEST_F(StoreTest, StaysReadableWhileAnArrayLives) {
   }
   fs::remove_all(path_);
   EXPECT_EQ(ids.IntegerAt(7), 7);
+}
+
+TEST_F(StoreTest, StaysMappedUnlessThereIsMemoryForAllCopies) {
+  ASSERT_TRUE(BuildDataset(RichGraph(), path_).ok());
+  const auto store = Store::Open(path_).value();
+  const std::byte* mapped = store->partition(0)->nodes[0].original_id.data();
+  int left = 3;
+  const auto allocate =
+      [&left](DType dtype,
+              std::vector<int64_t> shape) -> absl::StatusOr<Array> {
+    if (left-- == 0) return absl::ResourceExhaustedError("no room\nlet go");
+    return AllocateHugeArray(dtype, std::move(shape));
+  };
+  const absl::Status status =
+      store->LoadIntoMemory(Store::Content::kGraph, allocate);
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(StartsWith("no room; "),
+                    HasSubstr(" are needed for the graph\nmap the files")));
+  EXPECT_EQ(store->partition(0)->nodes[0].original_id.data(), mapped);
+  EXPECT_EQ(store->loaded_bytes(Store::Content::kGraph), 0);
+  for (const FileInfo& file : store->manifest().files) {
+    EXPECT_EQ(store->FindLoaded(file.path), nullptr) << file.path;
+  }
+  EXPECT_EQ(store->LoadIntoMemory(Store::Content::kGraph), absl::OkStatus());
+  EXPECT_NE(store->partition(0)->nodes[0].original_id.data(), mapped);
 }
 
 // A graph with columns of every kind, of nodes, edges and both kinds of splits.
