@@ -21,27 +21,29 @@ absl::StatusOr<const uint64_t*> DeviceMembers::Find(const Store& store,
   MILLRACE_ASSIGN_OR_RETURN(const SplitMembers* members,
                             store.FindMembers(type, split));
   if (members == nullptr) return nullptr;
-  // Held during the upload, since others would wait for the same set.
-  const MutexLock lock(&mutex_);
-  const std::pair key(type, std::string(split));
-  auto found = sets_.find(key);
-  if (found == sets_.end()) {
-    absl::StatusOr<DeviceBlock> set;
+  Set* set = nullptr;
+  {
+    const MutexLock lock(&mutex_);
+    set = &sets_[{type, std::string(split)}];
+  }
+  const MutexLock lock(&set->mutex);
+  if (set->words == nullptr) {
+    absl::StatusOr<DeviceBlock> words;
     const DeviceGate::Outcome passed = DeviceGate::Of(device_)->Run([&] {
-      set = Upload(*members);
-      return !absl::IsResourceExhausted(set.status());
+      words = Upload(*members);
+      return !absl::IsResourceExhausted(words.status());
     });
     if (passed == DeviceGate::Outcome::kBusy) {
       return DeviceGate::BusyError(device_);
     }
-    if (absl::IsResourceExhausted(set.status())) {
+    if (absl::IsResourceExhausted(words.status())) {
       return absl::FailedPreconditionError(StrCat(
-          FirstLine(set.status()), "\nkeep less in the memory of this GPU"));
+          FirstLine(words.status()), "\nkeep less in the memory of this GPU"));
     }
-    MILLRACE_RETURN_IF_ERROR(AsDeviceFailure(set.status()));
-    found = sets_.emplace(key, *std::move(set)).first;
+    MILLRACE_RETURN_IF_ERROR(AsDeviceFailure(words.status()));
+    set->words = *std::move(words);
   }
-  return reinterpret_cast<const uint64_t*>(found->second.get());
+  return reinterpret_cast<const uint64_t*>(set->words.get());
 }
 
 absl::StatusOr<DeviceBlock> DeviceMembers::Upload(

@@ -48,9 +48,6 @@ class DeviceGate::Alone {
         [&gate]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(gate.mutex_) {
           return gate.running_ == 0;
         });
-    if (!ready_) return;
-    for (const Reclaim& reclaim : gate_.reclaims_) reclaim();
-    if (gate_.finish_ != nullptr) gate_.finish_();
   }
   ~Alone() {
     if (!held_) return;
@@ -88,13 +85,19 @@ std::shared_ptr<DeviceGate> DeviceGate::Of(int device) {
 DeviceGate::Reclaimer::Reclaimer(std::shared_ptr<DeviceGate> gate,
                                  Reclaim reclaim)
     : gate_(std::move(gate)) {
-  const MutexLock lock(&gate_->mutex_);
+  const MutexLock lock(&gate_->reclaims_mutex_);
   place_ = gate_->reclaims_.insert(gate_->reclaims_.end(), std::move(reclaim));
 }
 
 DeviceGate::Reclaimer::~Reclaimer() {
-  const MutexLock lock(&gate_->mutex_);
+  const MutexLock lock(&gate_->reclaims_mutex_);
   gate_->reclaims_.erase(place_);
+}
+
+void DeviceGate::ReclaimAll() {
+  const MutexLock lock(&reclaims_mutex_);
+  for (const Reclaim& reclaim : reclaims_) reclaim();
+  if (finish_ != nullptr) finish_();
 }
 
 DeviceGate::Outcome DeviceGate::Run(absl::FunctionRef<bool()> attempt) {
@@ -104,6 +107,7 @@ DeviceGate::Outcome DeviceGate::Run(absl::FunctionRef<bool()> attempt) {
   }
   const Alone alone(*this);
   if (!alone.ready()) return Outcome::kBusy;
+  ReclaimAll();
   return attempt() ? Outcome::kDone : Outcome::kNoMemory;
 }
 

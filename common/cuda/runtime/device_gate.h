@@ -68,6 +68,9 @@ class DeviceGate {
   class Shared;
   class Alone;
 
+  // Has everybody give memory back; only for work that is alone.
+  void ReclaimAll();
+
   const absl::Duration patience_;
   const Reclaim finish_;
   Mutex mutex_;
@@ -75,7 +78,8 @@ class DeviceGate {
   int running_ ABSL_GUARDED_BY(mutex_) = 0;  // not counting work alone
   // Whether some work is alone or waits for that. Then no other starts.
   bool alone_ ABSL_GUARDED_BY(mutex_) = false;
-  std::list<Reclaim> reclaims_ ABSL_GUARDED_BY(mutex_);
+  Mutex reclaims_mutex_;
+  std::list<Reclaim> reclaims_ ABSL_GUARDED_BY(reclaims_mutex_);
 };
 
 }  // namespace millrace::cuda

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "common/base/round_up.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/cuda/runtime/cuda_status.h"
@@ -26,7 +27,8 @@ std::shared_ptr<PinnedPool> PinnedPool::Create(int device,
 PinnedPool::~PinnedPool() { DropIdle(); }
 
 uint64_t PinnedPool::BlockBytes(uint64_t bytes) {
-  return std::bit_ceil(std::max(bytes, kSmallestBlock));
+  const uint64_t least = std::max(bytes, kSmallestBlock);
+  return RoundUp(least, std::bit_floor(least) / 8);
 }
 
 void PinnedPool::DropIdle() {
@@ -73,6 +75,11 @@ absl::StatusOr<std::shared_ptr<std::byte>> PinnedPool::Allocate(
     MILLRACE_RETURN_IF_ERROR(AsDeviceFailure(pinned.status()));
     block = *pinned;
   }
+  {
+    const MutexLock lock(&mutex_);
+    used_bytes_ += size;
+    most_used_bytes_ = std::max(most_used_bytes_, used_bytes_);
+  }
   return std::shared_ptr<std::byte>(
       block, [pool = shared_from_this(), size](std::byte* freed) {
         pool->Return(freed, size);
@@ -82,7 +89,9 @@ absl::StatusOr<std::shared_ptr<std::byte>> PinnedPool::Allocate(
 void PinnedPool::Return(std::byte* block, uint64_t bytes) {
   {
     const MutexLock lock(&mutex_);
-    if (idle_bytes_ + bytes <= max_idle_bytes_) {
+    used_bytes_ -= bytes;
+    const uint64_t idle = idle_bytes_ + bytes;
+    if (idle <= max_idle_bytes_ || idle + used_bytes_ <= most_used_bytes_) {
       idle_[bytes].push_back(block);
       idle_bytes_ += bytes;
       return;

@@ -18,8 +18,10 @@ namespace millrace::cuda {
 // Thread-safe. Blocks may outlive the pool.
 class PinnedPool : public std::enable_shared_from_this<PinnedPool> {
  public:
-  // Keeps at most `max_idle_bytes` of freed blocks, which are pinned by way of
-  // `device`, but every device may use. The device must be open.
+  // Keeps a freed block if all that it keeps then take at most
+  // `max_idle_bytes`, or together with those in use no more than were in use at
+  // once before. Blocks are pinned by way of `device`, but every device may use
+  // them. The device must be open.
   static std::shared_ptr<PinnedPool> Create(int device,
                                             uint64_t max_idle_bytes);
   ~PinnedPool();
@@ -30,7 +32,8 @@ class PinnedPool : public std::enable_shared_from_this<PinnedPool> {
   // device does not work.
   absl::StatusOr<std::shared_ptr<std::byte>> Allocate(uint64_t bytes);
 
-  // The size of the block that Allocate() takes.
+  // The size of the block that Allocate() takes: up to an eighth more, so that
+  // batches of nearly the same size can reuse each other's blocks.
   static uint64_t BlockBytes(uint64_t bytes);
 
   uint64_t idle_bytes() const;
@@ -48,9 +51,11 @@ class PinnedPool : public std::enable_shared_from_this<PinnedPool> {
   const int device_;
   const uint64_t max_idle_bytes_;
   mutable Mutex mutex_;
-  // By size, which is a power of two.
+  // By size, which is one of BlockBytes().
   std::map<uint64_t, std::vector<std::byte*>> idle_ ABSL_GUARDED_BY(mutex_);
   uint64_t idle_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t used_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t most_used_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace millrace::cuda

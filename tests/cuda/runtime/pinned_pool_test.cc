@@ -19,20 +19,33 @@ TEST(PinnedPoolTest, UsesBlocksAgain) {
   EXPECT_EQ(reinterpret_cast<uintptr_t>(data) % 64, 0);
   EXPECT_EQ(pool->idle_bytes(), 0);
   block.reset();
-  EXPECT_EQ(pool->idle_bytes(), 8192);
-  EXPECT_EQ(pool->Allocate(8192).value().get(), data);
+  EXPECT_EQ(pool->idle_bytes(), 5120);
+  EXPECT_EQ(PinnedPool::BlockBytes(5000), 5120);
+  EXPECT_EQ(pool->Allocate(4700).value().get(), data);
   const auto first = pool->Allocate(8192).value();
   const auto second = pool->Allocate(8192).value();
   EXPECT_NE(first.get(), second.get());
 }
 
-TEST(PinnedPoolTest, KeepsNoMoreThanItsLimit) {
-  const auto pool = PinnedPool::Create(0, 10000);
+TEST(PinnedPoolTest, KeepsUpToItsLimit) {
+  const auto pool = PinnedPool::Create(0, 13000);
+  pool->Allocate(4096).value();
+  pool->Allocate(8192).value();
+  EXPECT_EQ(pool->idle_bytes(), 12288) << "though only one was used at once";
+  pool->Allocate(5120).value();
+  EXPECT_EQ(pool->idle_bytes(), 12288);
+}
+
+TEST(PinnedPoolTest, KeepsAsMuchAsWasInUseAtOnce) {
+  const auto pool = PinnedPool::Create(0, 0);
   auto first = pool->Allocate(8192).value();
   auto second = pool->Allocate(8192).value();
   first.reset();
-  second.reset();
   EXPECT_EQ(pool->idle_bytes(), 8192);
+  second.reset();
+  EXPECT_EQ(pool->idle_bytes(), 16384);
+  pool->Allocate(4096).value();
+  EXPECT_EQ(pool->idle_bytes(), 16384) << "the smaller block is freed";
 }
 
 TEST(PinnedPoolTest, BlocksMayOutliveIt) {
