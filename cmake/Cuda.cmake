@@ -29,8 +29,7 @@ if(NOT DEFINED CMAKE_CUDA_HOST_COMPILER)
   set(CMAKE_CUDA_HOST_COMPILER ${CMAKE_CXX_COMPILER})
 endif()
 enable_language(CUDA)
-add_compile_options(
-  "$<$<COMPILE_LANGUAGE:CUDA>:-std=c++20;-Xcompiler=-Wall,-Wextra,-Werror;--Werror=all-warnings>")
+add_compile_options("$<$<COMPILE_LANGUAGE:CUDA>:-std=c++20>")
 
 add_library(millrace::cuda INTERFACE IMPORTED GLOBAL)
 target_include_directories(millrace::cuda SYSTEM INTERFACE

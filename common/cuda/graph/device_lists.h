@@ -8,6 +8,10 @@
 
 namespace millrace::cuda {
 
+// The most nodes of a type, or edges of a relation, that kernels put into a
+// batch: what 32-bit positions can number, without the sign.
+inline constexpr uint64_t kMaxHopRows = 0x7FFFFFFF;
+
 // A column of ids of 32 or 64 bits.
 struct IdColumn {
   const void* data = nullptr;

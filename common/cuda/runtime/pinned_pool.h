@@ -18,12 +18,14 @@ namespace millrace::cuda {
 // Thread-safe. Blocks may outlive the pool.
 class PinnedPool : public std::enable_shared_from_this<PinnedPool> {
  public:
+  static constexpr uint64_t kMaxIdleBytes = uint64_t{1} << 30;
+
   // Keeps a freed block if all that it keeps then take at most
   // `max_idle_bytes`, or together with those in use no more than were in use at
   // once before. Blocks are pinned by way of `device`, but every device may use
   // them. The device must be open.
-  static std::shared_ptr<PinnedPool> Create(int device,
-                                            uint64_t max_idle_bytes);
+  static std::shared_ptr<PinnedPool> Create(
+      int device, uint64_t max_idle_bytes = kMaxIdleBytes);
   ~PinnedPool();
 
   // Uninitialised, aligned to 64 bytes. Freed, or kept, with the last copy of

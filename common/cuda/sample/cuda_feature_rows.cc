@@ -11,18 +11,12 @@
 #include "common/sample/gather.h"
 
 namespace millrace::cuda {
-namespace {
-
-// Limit on pinned memory that is kept for later rows.
-constexpr uint64_t kMaxIdlePinned = uint64_t{1} << 30;
-
-}  // namespace
 
 CudaFeatureRows::CudaFeatureRows(std::shared_ptr<const Store> store,
                                  std::unique_ptr<DeviceFeatures> features)
     : store_(std::move(store)),
       features_(std::move(features)),
-      pinned_(PinnedPool::Create(features_->devices()[0], kMaxIdlePinned)) {
+      pinned_(PinnedPool::Create(features_->devices()[0])) {
   for (const int device : features_->devices()) {
     pools_.push_back(std::make_unique<WorkerPool<RowWorker>>(device));
   }

@@ -6,15 +6,9 @@
 #include "common/base/strings.h"
 
 namespace millrace::cuda {
-namespace {
-
-// Limit on pinned memory that is kept for later work.
-constexpr uint64_t kMaxIdlePinned = uint64_t{1} << 30;
-
-}  // namespace
 
 DeviceWorkers::DeviceWorkers(int device)
-    : pinned_(PinnedPool::Create(device, kMaxIdlePinned)), pool_(device) {}
+    : pinned_(PinnedPool::Create(device)), pool_(device) {}
 
 absl::StatusOr<HopOutcome> DeviceWorkers::Run(Work work) {
   MILLRACE_ASSIGN_OR_RETURN(const HopOutcome outcome,

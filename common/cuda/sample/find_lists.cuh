@@ -97,8 +97,7 @@ __global__ void __launch_bounds__(kMaxBlock)
 // a total. For one thread.
 __global__ void CheckTotal(const uint64_t* total, const uint64_t* edges,
                            uint64_t room, uint64_t* picks, uint32_t* trouble) {
-  constexpr uint64_t kMaxEdges = 0x7FFFFFFF;
-  const bool fits = *total <= room && *total <= kMaxEdges - *edges &&
+  const bool fits = *total <= room && *total <= kMaxHopRows - *edges &&
                     (*trouble & kTooMany) == 0;
   if (!fits) Report(trouble, kTooMany);
   *picks = fits ? *total : 0;

@@ -56,7 +56,7 @@ class FrontierDrawer {
       if (!queue_.Download(&most_, offsets_.data() + nodes, sizeof(most_))) {
         return HopOutcome::kFailed;
       }
-      if (most_ > kMaxPicks) return HopOutcome::kTrouble;
+      if (most_ > kMaxHopRows) return HopOutcome::kTrouble;
     }
     if (!ReservePicks()) return WithoutMemory();
     Pick();
@@ -77,7 +77,6 @@ class FrontierDrawer {
 
  private:
   static constexpr uint64_t kMaxAssumed = uint64_t{1} << 20;
-  static constexpr uint64_t kMaxPicks = 0x7FFFFFFF;
 
   // Positions of counters: the trouble bits, the bounds of the frontier, the
   // picks of earlier hops, of which there are none, and the picks.

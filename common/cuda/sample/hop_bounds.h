@@ -11,9 +11,6 @@
 
 namespace millrace::cuda {
 
-// The largest number of rows that kernels number, of a type or relation.
-inline constexpr uint64_t kMaxHopRows = 0x7FFFFFFF;
-
 // Upper bounds of the sizes of a batch, which only the device knows exactly,
 // before one of its hops. Memory is allocated for as much.
 class HopBounds {
