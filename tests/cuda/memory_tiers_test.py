@@ -131,6 +131,13 @@ class MemoryTiersTest(unittest.TestCase):
         self.assertGreater(gpu_rows, 100)
         self.assertEqual((cpu_hops, cpu_rows), (0, 0))
 
+    def test_bench_runs_in_all_tiers(self):
+        for tier in TIERS:
+            with self.subTest(tier=tier):
+                run = self.run_program("bench", "--store", "two", "--batches",
+                                       "2", *tier)
+                self.assertEqual(run.returncode, 0, run.stderr)
+
     def test_refuses_without_a_device(self):
         for variables, words in (
                 ({"PTXEMU_DRIVER": "0"}, "cudaErrorInsufficientDriver"),
@@ -180,15 +187,21 @@ class MemoryTiersTest(unittest.TestCase):
                            0)
 
     def test_a_lost_device(self):
-        lost = {"PTXEMU_FAIL": "cudaLaunchKernel:60=719"}
-        self.expect_refused(
-            self.run_program("digest", "--store", "one", *ON_GPU, **lost),
-            "CUDA device 0 has failed", "cudaErrorLaunchFailure")
-        run = self.run_program("digest", "--store", "one", "--graph-memory",
-                               "auto", **lost)
-        self.expect_right(run)
-        self.assertEqual(run.stderr.count("from now on the CPU does its work"),
-                         1, run.stderr)
+        """Also by errors that would mean, before a device is open, that it
+        cannot be used."""
+        for error, name in ((719, "cudaErrorLaunchFailure"),
+                            (46, "cudaErrorDevicesUnavailable")):
+            lost = {"PTXEMU_FAIL": f"cudaLaunchKernel:60={error}"}
+            self.expect_refused(
+                self.run_program("digest", "--store", "one", *ON_GPU, **lost),
+                "CUDA device 0 has failed", name)
+            run = self.run_program("digest", "--store", "one",
+                                   "--graph-memory", "auto",
+                                   "--feature-memory", "auto", **lost)
+            self.expect_right(run)
+            self.assertEqual(
+                run.stderr.count("from now on the CPU does its work"), 1,
+                run.stderr)
 
     def test_wrong_usage(self):
         for options in (("--cache-ratio", "0.5", "--feature-memory", "cuda"),
