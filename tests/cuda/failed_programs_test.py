@@ -33,7 +33,8 @@ class Programs:
         self.bin, self.folder = bin_folder, folder
 
     def environment(self, failure):
-        return os.environ | ({"PTXEMU_FAIL": failure} if failure else {})
+        return os.environ | {"PTXEMU_STATISTICS": "1"} | (
+            {"PTXEMU_FAIL": failure} if failure else {})
 
     def digest(self, *source, failure=""):
         return subprocess.run(
@@ -74,6 +75,18 @@ def complaint(errors):
     return None
 
 
+def leak(errors):
+    """What a program of these messages has not released, unless the call that
+    failed was to release it."""
+    if re.search(r"(cudaFree\w*|cudaHostUnregister|cudaStreamDestroy\w*) fails "
+                 "as asked", errors):
+        return None
+    left = re.search(r"not released: (.*)", errors)
+    if left is None or left[1] == "0 bytes, 0 pinned ranges, 0 streams":
+        return None
+    return f"not released: {left[1]}"
+
+
 def problem_of_digest(programs, failure, right):
     """None if nothing is wrong, or "none failed" after the last call."""
     run = programs.digest("--store", "plain", *MEMORY, "--threads", "1",
@@ -81,28 +94,33 @@ def problem_of_digest(programs, failure, right):
     if "fails as asked" not in run.stderr:
         return "none failed"
     if run.returncode == 0:
-        return None if run.stdout == right else "wrong digests"
+        return leak(run.stderr) if run.stdout == right else "wrong digests"
     if run.returncode != 1:
         return f"exit status {run.returncode}: {run.stderr}"
-    return complaint(run.stderr)
+    return complaint(run.stderr) or leak(run.stderr)
 
 
 def problem_of_server(programs, failure, right):
     with programs.server(failure) as (address, log):
-        if address is None:
-            return complaint(log.read_text())
-        runs = [programs.digest("--servers", address, *WAIT) for _ in range(2)]
-        if "fails as asked" not in log.read_text():
-            return "none failed"
-        after = programs.digest("--servers", address, *WAIT)
-        if after.stdout != right:
-            return f"the next batches are wrong: {after.stderr}"
-        for run in runs:
-            if run.returncode == 0 and run.stdout != right:
-                return "wrong digests"
-            if run.returncode and complaint(run.stderr):
-                return complaint(run.stderr)
-        return None
+        problem = problem_while_serving(programs, address, log, right)
+    return problem or leak(log.read_text())
+
+
+def problem_while_serving(programs, address, log, right):
+    if address is None:
+        return complaint(log.read_text())
+    runs = [programs.digest("--servers", address, *WAIT) for _ in range(2)]
+    if "fails as asked" not in log.read_text():
+        return "none failed"
+    after = programs.digest("--servers", address, *WAIT)
+    if after.stdout != right:
+        return f"the next batches are wrong: {after.stderr}"
+    for run in runs:
+        if run.returncode == 0 and run.stdout != right:
+            return "wrong digests"
+        if run.returncode and complaint(run.stderr):
+            return complaint(run.stderr)
+    return None
 
 
 def check(pool, problem_of, programs, right, stride):

@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -130,6 +131,17 @@ class MemoryTiersTest(unittest.TestCase):
         self.assertGreaterEqual(gpu_hops, 8)
         self.assertGreater(gpu_rows, 100)
         self.assertEqual((cpu_hops, cpu_rows), (0, 0))
+
+    def waits(self, batches):
+        """In how many calls a program waits for its device."""
+        run = self.run_program("digest", "--store", "two", *ON_GPU,
+                               "--threads", "1", "--batches", str(batches),
+                               PTXEMU_STATISTICS="1")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        return int(re.search(r"waited in ([0-9]+) calls", run.stderr)[1])
+
+    def test_waits_once_for_a_batch(self):
+        self.assertEqual(self.waits(4) - self.waits(1), 3)
 
     def test_bench_runs_in_all_tiers(self):
         for tier in TIERS:

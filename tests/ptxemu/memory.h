@@ -79,6 +79,7 @@ class Memory {
   uint8_t* Contents(uint64_t address) const {
     return contents_ + (address - base_);
   }
+  size_t pinned_count() const { return pinned_.size(); }
   size_t used_bytes(int device) const { return used_bytes_[device]; }
   size_t free_bytes(int device) const {
     return GetSettings().memory_bytes - used_bytes_[device];

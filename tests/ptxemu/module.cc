@@ -10,6 +10,7 @@
 #include "tests/ptxemu/declarations.h"
 #include "tests/ptxemu/function_parser.h"
 #include "tests/ptxemu/memory.h"
+#include "tests/ptxemu/runtime.h"
 
 namespace millrace::ptxemu {
 namespace {
@@ -91,6 +92,7 @@ void Module::DeclareGlobal(TokenCursor* cursor, Symbols* symbols) {
                  variable.name.c_str());
     std::abort();
   }
+  GetRuntime().variable_bytes += std::max<size_t>(variable.bytes, 1);
   uint8_t* const contents = memory.Contents(address);
   std::fill_n(contents, variable.bytes, 0);
   std::copy_n(variable.initial.begin(),

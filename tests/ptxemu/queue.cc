@@ -137,6 +137,7 @@ void EnqueueHostFunction(Stream* stream, std::function<void()> run) {
 }
 
 void WaitForTicket(Ticket ticket) {
+  CurrentThread().has_waited = true;
   while (!IsDone(ticket)) {
     switch (RunSomething()) {
       case Progress::kDone:

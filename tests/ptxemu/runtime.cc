@@ -14,11 +14,16 @@ void PrintStatistics() {
   for (size_t d = 0; d < GetRuntime().devices.size(); ++d) {
     used_bytes += Memory::Get().used_bytes(static_cast<int>(d));
   }
+  used_bytes -= GetRuntime().variable_bytes;
+  const size_t streams =
+      GetRuntime().live_streams.size() - GetRuntime().devices.size();
   std::fprintf(stderr,
-               "ptxemu: %lu launches, %lu threads, %lu instructions; "
-               "%zu bytes were not freed\n",
+               "ptxemu: %lu launches, %lu threads, %lu instructions; the host "
+               "waited in %lu calls; not released: %zu bytes, %zu pinned "
+               "ranges, %zu streams\n",
                launch_statistics.launches, launch_statistics.threads,
-               launch_statistics.instructions, used_bytes);
+               launch_statistics.instructions, GetRuntime().waits, used_bytes,
+               Memory::Get().pinned_count(), streams);
 }
 
 // Counts a call of `function` under `name`; returns the error that it is to
@@ -57,7 +62,7 @@ Runtime::Runtime() : random(GetSettings().seed) {
     live_streams.insert(stream);
     live_pools.insert(pool);
   }
-  if (GetSettings().verbose) std::atexit(PrintStatistics);
+  if (GetSettings().statistics) std::atexit(PrintStatistics);
 }
 
 Runtime& GetRuntime() {

@@ -13,6 +13,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -73,6 +74,8 @@ struct Runtime {
   std::set<const void*> live_pools;
   std::mt19937_64 random;
   std::map<std::string, int> calls;  // of functions that are to fail
+  size_t variable_bytes = 0;         // of all devices' variables
+  uint64_t waits = 0;  // calls in which the host has waited for a device
   bool has_background_thread = false;
 };
 
@@ -101,6 +104,7 @@ struct HostThread {
   int device = 0;
   cudaError_t last_error = cudaSuccess;
   bool is_in_host_function = false;
+  bool has_waited = false;                    // in its current call
   std::vector<LaunchConfiguration> launches;  // between <<<>>> and the call
 };
 HostThread& CurrentThread();
@@ -129,7 +133,9 @@ template <typename F>
 cudaError_t CallRuntime(const char* function, F body) {
   const MutexLock lock(&RuntimeMutex());
   const cudaError_t refused = CheckCall(function);
-  return Report(refused != cudaSuccess ? refused : body());
+  const cudaError_t error = Report(refused != cudaSuccess ? refused : body());
+  if (std::exchange(CurrentThread().has_waited, false)) ++GetRuntime().waits;
+  return error;
 }
 
 }  // namespace millrace::ptxemu

@@ -97,6 +97,8 @@ Settings ReadSettings() {
               Number("PTXEMU_MAX_INSTRUCTIONS", uint64_t{20'000'000'000}),
           .in_background = Number("PTXEMU_BACKGROUND", 0) != 0,
           .verbose = std::getenv("PTXEMU_VERBOSE") != nullptr,
+          .statistics = std::getenv("PTXEMU_VERBOSE") != nullptr ||
+                        std::getenv("PTXEMU_STATISTICS") != nullptr,
           .failures = ReadFailures()};
 }
 

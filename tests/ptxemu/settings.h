@@ -34,6 +34,7 @@ struct Settings {
   uint64_t max_instructions;  // of a launch
   bool in_background;
   bool verbose;
+  bool statistics;
   // By the function's name; "*" counts the calls of all functions.
   std::map<std::string, std::vector<PlannedFailure>> failures;
 };
