@@ -12,8 +12,10 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/block.h"
 #include "common/sample/draw/draw.h"
 #include "common/sample/draw/sampler.h"
+#include "common/sample/gather.h"
 #include "common/sample/local/mapped_neighbor_source.h"
 #include "common/tier/load_store.h"
 #include "common/wire/error_info.h"
@@ -36,6 +38,8 @@ struct Device {
   absl::Status status;
   bool leaves_to_cpu = false;
   std::atomic<int> batches = 0, draws = 0;
+  absl::Status rows_status;
+  std::atomic<uint64_t> rows = 0;  // that it has read
 };
 
 // Make on the CPU what a device would.
@@ -82,6 +86,30 @@ class Drawer final : public NeighborDrawer {
   Device& device_;
 };
 
+class Rows final : public FeatureRows {
+ public:
+  Rows(Device& device, std::shared_ptr<const Store> store)
+      : device_(device), store_(std::move(store)) {}
+  absl::StatusOr<std::shared_ptr<std::byte>> Allocate(uint64_t bytes) override {
+    return AllocateBlock(bytes);
+  }
+  absl::Status GatherNodes(TypeIndex type, std::span<const uint64_t> ids,
+                           std::byte* out) override {
+    if (!device_.rows_status.ok()) return device_.rows_status;
+    device_.rows += ids.size();
+    return GatherRows(*store_, type, NodeColumn::kFeature, ids, out);
+  }
+  absl::Status GatherEdges(RelationIndex, std::span<const uint32_t>,
+                           std::span<const uint64_t>, std::byte*) override {
+    return absl::InternalError("the graph has no edge features");
+  }
+  FeatureRowCounts counts() const override { return {.gpu = device_.rows}; }
+
+ private:
+  Device& device_;
+  const std::shared_ptr<const Store> store_;
+};
+
 class DeviceServerTest : public ::testing::Test {
  protected:
   // Serves the partitions `mapped` of two; the others have servers without a
@@ -94,6 +122,7 @@ class DeviceServerTest : public ::testing::Test {
             Store::Open(fleet_.store()->path(), std::move(mapped)).value()};
     if (all) loaded.sampler = std::make_unique<Sampler>(device_);
     loaded.drawer = std::make_unique<Drawer>(device_);
+    loaded.features = std::make_shared<Rows>(device_, loaded.store);
     server_ =
         SamplerServer::Start(std::move(loaded), std::move(options)).value();
   }
@@ -119,6 +148,16 @@ class DeviceServerTest : public ::testing::Test {
                                    std::to_string(host) + "\n"));
   }
 
+  // The server's metrics.
+  std::string Metrics() const { return server_->Metrics(); }
+  testing::StreamResult Gather() const {
+    v1::GatherRequest request;
+    request.set_column(v1::NODE_COLUMN_FEATURE);
+    constexpr uint32_t kIds[] = {0, 1, 2, 3};
+    request.set_ids(kIds, sizeof kIds);
+    return testing::CallGather(*StubOf(*server_), request);
+  }
+
   bool HasFailedDevice() const { return server_->HasFailedDevice(); }
 
   Device device_;
@@ -128,10 +167,14 @@ class DeviceServerTest : public ::testing::Test {
     JobSpec spec;
     spec.fanouts = {3, 2};
     spec.batch_size = 16;
-    const auto stub = v1::Sampler::NewStub(::grpc::CreateCustomChannel(
+    return CallSample(*StubOf(server),
+                      testing::SampleRequestOf(spec, Columns(), 0));
+  }
+  static std::unique_ptr<v1::Sampler::Stub> StubOf(
+      const SamplerServer& server) {
+    return v1::Sampler::NewStub(::grpc::CreateCustomChannel(
         server.address(), ::grpc::InsecureChannelCredentials(),
         ClientChannelArguments()));
-    return CallSample(*stub, testing::SampleRequestOf(spec, Columns(), 0));
   }
 
   FleetHarness fleet_{testing::WideGraph(300, 5, 8), 2};
@@ -173,6 +216,25 @@ TEST_F(DeviceServerTest, SendsClientsOfAFailedDeviceElsewhere) {
     EXPECT_TRUE(HasFailedDevice());
     device_.status = absl::OkStatus();
     ExpectSame();
+  }
+}
+
+TEST_F(DeviceServerTest, SendsClientsElsewhereIfItCannotReadRows) {
+  for (const bool sample : {true, false}) {
+    Start({});
+    const auto call = [&] { return sample ? Sample() : Gather(); };
+    EXPECT_TRUE(call().status.ok());
+    EXPECT_GT(device_.rows, 0);
+    EXPECT_THAT(Metrics(),
+                HasSubstr("millrace_feature_rows_total{place=\"gpu\"} " +
+                          std::to_string(device_.rows) + "\n"));
+    EXPECT_FALSE(HasFailedDevice());
+    device_.rows_status = absl::UnavailableError("CUDA device 0 has failed");
+    const absl::Status status = call().status;
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+    EXPECT_TRUE(IsRetryable(status));
+    EXPECT_TRUE(HasFailedDevice());
+    device_.rows_status = absl::OkStatus();
   }
 }
 
