@@ -70,8 +70,8 @@ __device__ inline RowPlace FindRow(const FeatureColumn& column,
 // are aligned for. A thread for each word. Rows that do not exist become zeros.
 template <typename Word>
 __global__ void __launch_bounds__(kMaxBlock)
-    GatherRows(FeatureColumn column, WantedRows wanted, Word* to,
-               RowTally* tally) {
+    GatherWantedRows(FeatureColumn column, WantedRows wanted, Word* to,
+                     RowTally* tally) {
   const uint64_t row_words = column.row_bytes / sizeof(Word);
   const uint64_t words = wanted.count * row_words;
   uint32_t device_rows = 0;

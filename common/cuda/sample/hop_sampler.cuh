@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "common/cuda/sample/copy_picks.cuh"
+#include "common/cuda/sample/counter_layout.h"
 #include "common/cuda/sample/device_array.cuh"
 #include "common/cuda/sample/find_lists.cuh"
 #include "common/cuda/sample/hop_bounds.h"
-#include "common/cuda/sample/hop_counters.h"
 #include "common/cuda/sample/hop_job.h"
 #include "common/cuda/sample/hop_step.cuh"
 #include "common/cuda/sample/list_filter.cuh"
@@ -180,7 +180,7 @@ class HopSampler {
                    std::span<const int64_t> times) {
     while (types_.size() < types()) types_.emplace_back(queue_);
     while (columns_.size() < relations()) columns_.emplace_back(queue_);
-    at_ = HopCounters(types(), relations(), seeds.size(), job_->hops);
+    at_ = CounterLayout(types(), relations(), seeds.size(), job_->hops);
     host_.assign(at_.size(), 0);
     std::vector<uint64_t> ids;
     std::vector<uint32_t> trees;
@@ -459,7 +459,7 @@ class HopSampler {
   Queue& queue_;
   const HopJob* job_ = nullptr;
   int hop_ = 0;
-  HopCounters at_;
+  CounterLayout at_;
   uint64_t time_count_ = 0;
   std::vector<uint64_t> host_;  // counters when they were last read
   // Picks of the current hop by relation, if the host had to wait for them.

@@ -22,7 +22,7 @@ template <typename Word>
 void Launch(const FeatureColumn& column, const WantedRows& wanted,
             std::byte* to, RowTally* tally, CudaQueue& queue) {
   const uint64_t words = wanted.count * (column.row_bytes / sizeof(Word));
-  queue.LaunchEach(GatherRows<Word>, words, column, wanted,
+  queue.LaunchEach(GatherWantedRows<Word>, words, column, wanted,
                    reinterpret_cast<Word*>(to), tally);
 }
 

@@ -101,7 +101,7 @@ Gathered Gather(const FeatureColumn& column, const std::vector<uint64_t>& rows,
   std::memset(to.bytes, 0xCD, sizeof to.bytes);
   Gathered gathered;
   ThreadQueue queue;
-  queue.LaunchEach(cuda::GatherRows<Word>,
+  queue.LaunchEach(cuda::GatherWantedRows<Word>,
                    rows.size() * column.row_bytes / sizeof(Word), column,
                    cuda::WantedRows{parts.empty() ? nullptr : parts.data(),
                                     rows.data(), rows.size()},

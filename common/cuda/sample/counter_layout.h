@@ -11,10 +11,10 @@ namespace millrace::cuda {
 // the total of its offsets and its picks; the seeds numbered; for each list of
 // seeds its size; and for each type the first local id of each hop's nodes, of
 // which the seeds' is 0.
-class HopCounters {
+class CounterLayout {
  public:
-  HopCounters() = default;
-  HopCounters(size_t types, size_t relations, size_t seed_lists, int hops)
+  CounterLayout() = default;
+  CounterLayout(size_t types, size_t relations, size_t seed_lists, int hops)
       : types_(types),
         relations_(relations),
         seed_lists_(seed_lists),
