@@ -35,14 +35,18 @@ function(millrace_library)
     $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
 endfunction()
 
-# Tests are usually run only once per build, so optimise them less. Clang spends
-# most of its time on code that it has instrumented, so its build does not
-# optimise them at all, and does not let them guide a fuzzer.
+# Tests are usually run only once per build, so they are not optimised. Compilers
+# spend most of their time on code that they have instrumented, so in the build
+# for AddressSanitizer tests neither guide a fuzzer nor check themselves for
+# undefined behaviour.
+set(MILLRACE_TEST_OPTIONS "$<$<CONFIG:RelWithDebInfo>:-O0>")
+# The same for tests that instantiate most of the code that they test.
+set(MILLRACE_TEMPLATE_TEST_OPTIONS "$<$<CONFIG:RelWithDebInfo>:-O1>")
 if(MILLRACE_SANITIZER STREQUAL "address")
-  set(MILLRACE_TEST_OPTIONS -O0
+  set(MILLRACE_TEMPLATE_TEST_OPTIONS -O0
     $<$<CXX_COMPILER_ID:Clang>:-fno-sanitize=fuzzer-no-link>)
-else()
-  set(MILLRACE_TEST_OPTIONS "$<$<CONFIG:RelWithDebInfo>:-O1>")
+  set(MILLRACE_TEST_OPTIONS
+    ${MILLRACE_TEMPLATE_TEST_OPTIONS} -fno-sanitize=undefined)
 endif()
 
 # Sets `variable` to the patterns of --gtest_filter that match the suites in
@@ -74,18 +78,26 @@ endif()
 # Adds a program with a folder's tests, except those that this build excludes.
 # ctest runs the suites of each NAME_test.cc in it as a test NAME_test, in a
 # process of its own. The tests may start STARTS. PRECOMPILED is a set of
-# MillracePrecompile.cmake; `test` if it is missing.
+# MillracePrecompile.cmake; `test` if it is missing. TEMPLATES: the tests
+# instantiate most of the code that they test.
 #
 #   millrace_tests(NAME draw_tests SOURCES draw_test.cc LINK millrace::sample
 #                  STARTS millrace-server)
 function(millrace_tests)
-  cmake_parse_arguments(ARG "" "NAME;TIMEOUT;PRECOMPILED" "SOURCES;LINK;STARTS"
+  cmake_parse_arguments(ARG "TEMPLATES" "NAME;TIMEOUT;PRECOMPILED"
+    "SOURCES;LINK;STARTS"
     ${ARGN})
   if(NOT ARG_PRECOMPILED)
     set(ARG_PRECOMPILED test)
   endif()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
+  endif()
+  set(options ${MILLRACE_TEST_OPTIONS})
+  if(ARG_TEMPLATES)
+    # Precompiled headers have the options of other tests.
+    set(ARG_PRECOMPILED none)
+    set(options ${MILLRACE_TEMPLATE_TEST_OPTIONS})
   endif()
   set(sources)
   set(entries)
@@ -103,12 +115,15 @@ function(millrace_tests)
     return()
   endif()
   add_executable(${ARG_NAME} ${sources})
-  add_dependencies(test_programs ${ARG_NAME} ${ARG_STARTS})
+  add_dependencies(test_programs ${ARG_NAME})
+  if(ARG_STARTS AND NOT MILLRACE_SANITIZER STREQUAL "thread")
+    add_dependencies(test_programs ${ARG_STARTS})
+  endif()
   target_compile_features(${ARG_NAME} PRIVATE cxx_std_20)
   target_include_directories(${ARG_NAME} PRIVATE ${PROJECT_SOURCE_DIR})
   # These give false warnings about std::string at -O3 in GCC 12 (its bugs
   # 105329 and 105651).
-  target_compile_options(${ARG_NAME} PRIVATE ${MILLRACE_TEST_OPTIONS}
+  target_compile_options(${ARG_NAME} PRIVATE ${options}
     "$<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds;-Wno-restrict;-Wno-stringop-overflow;-Wno-stringop-overread;-Wno-maybe-uninitialized>")
   target_compile_definitions(${ARG_NAME} PRIVATE
     MILLRACE_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data"
