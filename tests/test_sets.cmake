@@ -18,8 +18,13 @@ set(MILLRACE_TOOL_TESTS
     python_client_test shell_completion_test test_entries_test
     type_names_check_test)
 
+# Tests of limits, with millions of edges and steps. Other tests run the same code
+# below these.
+set(MILLRACE_LARGE_TESTS
+    excluded_edges_test large_requests_test walk_budget_test)
+
 set(MILLRACE_NOT_UNDER_ADDRESS
-    ${MILLRACE_ORACLE_TESTS} ${MILLRACE_TOOL_TESTS})
+    ${MILLRACE_ORACLE_TESTS} ${MILLRACE_TOOL_TESTS} ${MILLRACE_LARGE_TESTS})
 
 # Tests that start gRPC or HTTP servers. Debian's gRPC and CivetWeb are not
 # instrumented, so ThreadSanitizer does not see how they order memory and reports

@@ -29,14 +29,12 @@ absl::StatusOr<const uint64_t*> DeviceMembers::Find(const Store& store,
   const MutexLock lock(&set->mutex);
   if (set->words == nullptr) {
     absl::StatusOr<DeviceBlock> words;
-    const DeviceGate::Outcome passed = DeviceGate::Of(device_)->Run([&] {
-      words = Upload(*members);
-      return !absl::IsResourceExhausted(words.status());
-    });
-    if (passed == DeviceGate::Outcome::kBusy) {
-      return DeviceGate::BusyError(device_);
-    }
-    if (absl::IsResourceExhausted(words.status())) {
+    MILLRACE_ASSIGN_OR_RETURN(
+        const bool enough, DeviceGate::Of(device_)->Run([&] {
+          words = Upload(*members);
+          return !absl::IsResourceExhausted(words.status());
+        }));
+    if (!enough) {
       return absl::FailedPreconditionError(StrCat(
           FirstLine(words.status()), "\nkeep less in the memory of this GPU"));
     }

@@ -13,14 +13,16 @@ namespace millrace::cuda {
 class DeviceGate::Shared {
  public:
   explicit Shared(DeviceGate& gate) : gate_(gate) {
+    const SteadyTime deadline = SteadyNow() + gate_.patience_;
     const MutexLock lock(&gate_.mutex_);
-    gate_.changed_.Wait(&gate_.mutex_,
-                        [&gate]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(gate.mutex_) {
-                          return !gate.alone_;
-                        });
-    ++gate_.running_;
+    ready_ =
+        gate_.changed_.WaitUntil(&gate_.mutex_, deadline,
+                                 [&gate]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(
+                                     gate.mutex_) { return !gate.alone_; });
+    if (ready_) ++gate_.running_;
   }
   ~Shared() {
+    if (!ready_) return;
     const MutexLock lock(&gate_.mutex_);
     --gate_.running_;
     gate_.changed_.NotifyAll();
@@ -28,8 +30,12 @@ class DeviceGate::Shared {
   Shared(const Shared&) = delete;
   Shared& operator=(const Shared&) = delete;
 
+  // False if the work that is alone has not ended in time.
+  bool ready() const { return ready_; }
+
  private:
   DeviceGate& gate_;
+  bool ready_ = false;
 };
 
 class DeviceGate::Alone {
@@ -76,7 +82,7 @@ std::shared_ptr<DeviceGate> DeviceGate::Of(int device) {
   const MutexLock lock(&gates->mutex);
   std::shared_ptr<DeviceGate>& gate = gates->by_device[device];
   if (gate == nullptr) {
-    gate = std::make_shared<DeviceGate>(DeviceGate::kPatience,
+    gate = std::make_shared<DeviceGate>(device, DeviceGate::kPatience,
                                         [device] { TrimMemory(device); });
   }
   return gate;
@@ -100,23 +106,24 @@ void DeviceGate::ReclaimAll() {
   if (finish_ != nullptr) finish_();
 }
 
-DeviceGate::Outcome DeviceGate::Run(absl::FunctionRef<bool()> attempt) {
+absl::StatusOr<bool> DeviceGate::Run(absl::FunctionRef<bool()> attempt) {
   {
     const Shared shared(*this);
-    if (attempt()) return Outcome::kDone;
+    if (!shared.ready()) return BusyError();
+    if (attempt()) return true;
   }
   const Alone alone(*this);
-  if (!alone.ready()) return Outcome::kBusy;
+  if (!alone.ready()) return BusyError();
   ReclaimAll();
-  return attempt() ? Outcome::kDone : Outcome::kNoMemory;
+  return attempt();
 }
 
-absl::Status DeviceGate::BusyError(int device) {
+absl::Status DeviceGate::BusyError() const {
   return absl::ResourceExhaustedError(
-      StrCat("CUDA device ", device,
+      StrCat("CUDA device ", device_,
              " has too little memory for more work, "
              "and what it does has not ended within ",
-             absl::FormatDuration(kPatience),
+             absl::FormatDuration(patience_),
              "\nuse fewer threads, or smaller batches"));
 }
 

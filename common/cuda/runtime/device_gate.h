@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <list>
 #include <memory>
@@ -10,6 +9,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/base/mutex.h"
 
@@ -22,16 +22,16 @@ namespace millrace::cuda {
 // Threads: any.
 class DeviceGate {
  public:
-  // How long work waits to be alone.
+  // How long work waits until it may begin, and then to be alone.
   static constexpr absl::Duration kPatience = absl::Minutes(1);
 
   // Gives memory back that is kept for later. Must not use the gate.
   using Reclaim = std::function<void()>;
 
   // `finish` is called after those who give memory back; may be null.
-  explicit DeviceGate(absl::Duration patience = kPatience,
+  explicit DeviceGate(int device, absl::Duration patience = kPatience,
                       Reclaim finish = nullptr)
-      : patience_(patience), finish_(std::move(finish)) {}
+      : device_(device), patience_(patience), finish_(std::move(finish)) {}
   DeviceGate(const DeviceGate&) = delete;
   DeviceGate& operator=(const DeviceGate&) = delete;
 
@@ -51,17 +51,12 @@ class DeviceGate {
     std::list<Reclaim>::iterator place_;
   };
 
-  enum class Outcome : uint8_t {
-    kDone,
-    kNoMemory,  // too little even alone
-    kBusy,      // too little, and other work has not ended in time
-  };
   // Calls `attempt`, which returns false if there was too little memory, and
-  // then once more, alone. Must not be called by `attempt`.
-  Outcome Run(absl::FunctionRef<bool()> attempt);
-
-  // RESOURCE_EXHAUSTED: what callers return for kBusy.
-  static absl::Status BusyError(int device);
+  // then once more, alone. Returns whether there was enough. Must not be called
+  // by `attempt`.
+  // RESOURCE_EXHAUSTED: there was too little, and other work has not ended in
+  // time.
+  absl::StatusOr<bool> Run(absl::FunctionRef<bool()> attempt);
 
  private:
   // Hold the gate, and leave it even if the work throws.
@@ -71,6 +66,9 @@ class DeviceGate {
   // Has everybody give memory back; only for work that is alone.
   void ReclaimAll();
 
+  absl::Status BusyError() const;
+
+  const int device_;
   const absl::Duration patience_;
   const Reclaim finish_;
   Mutex mutex_;

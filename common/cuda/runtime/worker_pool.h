@@ -36,21 +36,19 @@ class WorkerPool {
   // Has a worker do `work`, with the device current. The work may be called
   // twice, since it shares the device's memory: see DeviceGate. The outcome is
   // kNoMemory if it does not fit into that memory alone.
-  // RESOURCE_EXHAUSTED: DeviceGate::BusyError(). UNAVAILABLE: the device has
-  // failed. Also fails as `work` does.
+  // RESOURCE_EXHAUSTED: other work has not ended in time. UNAVAILABLE: the
+  // device has failed. Also fails as `work` does.
   template <typename Outcome>
   absl::StatusOr<Outcome> Run(
       absl::FunctionRef<absl::StatusOr<Outcome>(Worker&)> work) {
     const ScopedDevice current(device_);
     MILLRACE_RETURN_IF_ERROR(AsDeviceFailure(current.status()));
     absl::StatusOr<Outcome> outcome = Outcome::kNoMemory;
-    const DeviceGate::Outcome passed = gate_->Run([&] {
+    const absl::StatusOr<bool> enough = gate_->Run([&] {
       outcome = RunOnce(work);
       return !LacksMemory(outcome);
     });
-    if (passed == DeviceGate::Outcome::kBusy) {
-      return DeviceGate::BusyError(device_);
-    }
+    MILLRACE_RETURN_IF_ERROR(enough.status());
     return outcome;
   }
 

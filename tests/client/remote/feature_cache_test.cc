@@ -340,8 +340,7 @@ std::vector<std::vector<Piece>> PiecesOf(const ColumnSpec& feature,
     for (const uint64_t id : ids) {
       const std::byte* row = target.data() + id * bytes;
       const auto want = static_cast<std::byte>(RowByte(0, id, feature.dtype));
-      ASSERT_EQ(row[0], want) << "row " << id;
-      ASSERT_EQ(row[bytes - 1], want) << "row " << id;
+      ASSERT_TRUE(row[0] == want && row[bytes - 1] == want) << "row " << id;
     }
     done.Notify();
   });

@@ -6,21 +6,30 @@
 #include <atomic>
 #include <memory>
 #include <stdexcept>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "common/base/mutex.h"
+#include "common/base/status_lines.h"
 
 namespace millrace::cuda {
 namespace {
 
+// Whether there was enough memory.
 bool Runs(DeviceGate& gate, absl::FunctionRef<bool()> attempt) {
-  return gate.Run(attempt) == DeviceGate::Outcome::kDone;
+  const absl::StatusOr<bool> enough = gate.Run(attempt);
+  EXPECT_TRUE(enough.ok()) << enough.status();
+  return enough.ok() && *enough;
 }
 
 TEST(DeviceGateTest, TriesOnceIfThereIsEnoughMemory) {
-  DeviceGate gate;
+  DeviceGate gate(0);
   int attempts = 0;
   EXPECT_TRUE(Runs(gate, [&] {
     ++attempts;
@@ -30,7 +39,7 @@ TEST(DeviceGateTest, TriesOnceIfThereIsEnoughMemory) {
 }
 
 TEST(DeviceGateTest, TriesAgainOnceEverybodyHasGivenMemoryBack) {
-  const auto gate = std::make_shared<DeviceGate>();
+  const auto gate = std::make_shared<DeviceGate>(0);
   bool free = false;
   const DeviceGate::Reclaimer reclaimer(gate, [&] { free = true; });
   int attempts = 0;
@@ -42,31 +51,30 @@ TEST(DeviceGateTest, TriesAgainOnceEverybodyHasGivenMemoryBack) {
 }
 
 TEST(DeviceGateTest, GivesUpWorkThatDoesNotFitAlone) {
-  DeviceGate gate;
+  DeviceGate gate(0);
   int attempts = 0;
-  const DeviceGate::Outcome outcome = gate.Run([&] {
+  EXPECT_FALSE(Runs(gate, [&] {
     ++attempts;
     return false;
-  });
-  EXPECT_EQ(outcome, DeviceGate::Outcome::kNoMemory);
+  }));
   EXPECT_EQ(attempts, 2);
   EXPECT_TRUE(Runs(gate, [] { return true; })) << "the gate is open again";
 }
 
 TEST(DeviceGateTest, ForgetsThoseThatAreGone) {
-  const auto gate = std::make_shared<DeviceGate>();
+  const auto gate = std::make_shared<DeviceGate>(0);
   int reclaimed = 0;
   {
     const DeviceGate::Reclaimer gone(gate, [&] { ++reclaimed; });
   }
-  gate->Run([] { return false; });
+  EXPECT_FALSE(Runs(*gate, [] { return false; }));
   EXPECT_EQ(reclaimed, 0);
 }
 
 // Work of which each piece needs all memory that the others leave: it fits only
 // alone.
 TEST(DeviceGateTest, WorkThatIsAloneHasNoOtherBesideIt) {
-  DeviceGate gate;
+  DeviceGate gate(0);
   std::atomic<int> running = 0, alone = 0, beside = 0;
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
@@ -94,39 +102,68 @@ TEST(DeviceGateTest, WorkThatIsAloneHasNoOtherBesideIt) {
 }
 
 TEST(DeviceGateTest, DoesNotWaitForeverForOtherWork) {
-  DeviceGate gate(absl::Milliseconds(20));
+  DeviceGate gate(3, absl::Milliseconds(20));
   Notification started, may_end;
   std::thread other([&] {
-    gate.Run([&] {
+    EXPECT_TRUE(Runs(gate, [&] {
       started.Notify();
       may_end.WaitForNotification();
       return true;
-    });
+    }));
   });
   started.WaitForNotification();
   int attempts = 0;
-  const DeviceGate::Outcome outcome = gate.Run([&] {
+  const absl::StatusOr<bool> enough = gate.Run([&] {
     ++attempts;
     return false;
   });
-  EXPECT_EQ(outcome, DeviceGate::Outcome::kBusy);
+  EXPECT_TRUE(absl::IsResourceExhausted(enough.status())) << enough.status();
+  EXPECT_EQ(FirstLine(enough.status()),
+            "CUDA device 3 has too little memory for more work, and what it "
+            "does has not ended within 20ms");
   EXPECT_EQ(attempts, 1);
   may_end.Notify();
   other.join();
   EXPECT_TRUE(Runs(gate, [] { return true; }));
 }
 
+TEST(DeviceGateTest, DoesNotWaitForeverForWorkThatIsAlone) {
+  DeviceGate gate(0, absl::Milliseconds(20));
+  Notification started, may_end;
+  std::thread other([&] {
+    bool again = false;
+    EXPECT_TRUE(Runs(gate, [&] {
+      if (std::exchange(again, true)) {
+        started.Notify();
+        may_end.WaitForNotification();
+        return true;
+      }
+      return false;
+    }));
+  });
+  started.WaitForNotification();
+  const absl::StatusOr<bool> enough = gate.Run([]() -> bool {
+    ADD_FAILURE() << "began beside work that is alone";
+    return true;
+  });
+  EXPECT_TRUE(absl::IsResourceExhausted(enough.status())) << enough.status();
+  may_end.Notify();
+  other.join();
+  EXPECT_TRUE(Runs(gate, [] { return true; }));
+}
+
 TEST(DeviceGateTest, OpensAgainAfterAnException) {
-  DeviceGate gate;
+  DeviceGate gate(0);
   for (const bool alone : {false, true}) {
     bool first = true;
-    EXPECT_THROW(gate.Run([&]() -> bool {
-      if (alone && first) {
-        first = false;
-        return false;
-      }
-      throw std::runtime_error("out of memory");
-    }),
+    EXPECT_THROW(Runs(gate,
+                      [&]() -> bool {
+                        if (alone && first) {
+                          first = false;
+                          return false;
+                        }
+                        throw std::runtime_error("out of memory");
+                      }),
                  std::runtime_error);
     EXPECT_FALSE(Runs(gate, [] { return false; })) << "can still be alone";
   }
