@@ -195,6 +195,7 @@ void SamplerServer::State::ReportHealth() {
     health->SetServingStatus(StrCat("partition/", part), false);
     if (core.damage.AreAllDamaged()) health->SetServingStatus("", false);
   });
+  core->on_device_failure = [health] { health->SetServingStatus(false); };
 }
 
 void SamplerServer::State::StartScrubber() {

@@ -118,7 +118,7 @@ absl::Status StoreLoader::Copy(Store::Content content, MemoryTier tier) {
                               store_->loaded_bytes(content)});
     LogInfo(StrCat(graph ? "the graph takes " : "features take ",
                    store_->loaded_bytes(content), " bytes of ",
-                   std::string(WordOf(tier)), " memory"));
+                   tier == MemoryTier::kPinned ? "pinned memory" : "RAM"));
     return absl::OkStatus();
   };
   if (pinned) return add();
@@ -238,15 +238,11 @@ absl::Status CheckRoom(const std::vector<int>& gpus) {
 // Calls `load` with the best tier that is possible. `what` is "the graph is" or
 // "features are".
 template <typename Load>
-absl::Status LoadBest(std::string_view what, const MemoryOptions& options,
-                      bool may_use_ram, Load load) {
+absl::Status LoadBest(std::string_view what, bool may_use_ram, Load load) {
   absl::Status why;
   for (const auto& [tier, name] : {std::pair(MemoryTier::kCuda, "a GPU's"),
                                    std::pair(MemoryTier::kPinned, "pinned")}) {
-    absl::Status status = load(tier);
-    if (status.ok() && tier == MemoryTier::kCuda) {
-      status = CheckRoom(options.gpus);
-    }
+    const absl::Status status = load(tier);
     if (status.ok()) return status;
     LogInfo(StrCat(what, " not in ", name, " memory: ", FirstLine(status)));
     why.Update(status);
@@ -260,23 +256,28 @@ absl::StatusOr<LoadedStore> LoadStore(std::unique_ptr<Store> store,
                                       const MemoryOptions& options) {
   MILLRACE_RETURN_IF_ERROR(CheckOptions(options));
   StoreLoader loader(options, std::move(store));
-  const auto load_features = [&](MemoryTier tier) {
-    return loader.LoadFeatures(tier);
+  // A GPU that reads pinned memory needs room for batches, too.
+  const auto load_graph_with_room = [&](MemoryTier tier) {
+    MILLRACE_RETURN_IF_ERROR(loader.LoadGraph(tier));
+    return tier == MemoryTier::kRam ? absl::OkStatus()
+                                    : CheckRoom(options.gpus);
   };
-  const auto load_graph = [&](MemoryTier tier) {
-    return loader.LoadGraph(tier);
+  const auto load_features_with_room = [&](MemoryTier tier) {
+    MILLRACE_RETURN_IF_ERROR(loader.LoadFeatures(tier));
+    return tier == MemoryTier::kCuda ? CheckRoom(options.gpus)
+                                     : absl::OkStatus();
   };
   // Without a device, the CPU would make all batches.
   const bool may_use_ram = options.fallback == DeviceFallback::kAllow;
   MILLRACE_RETURN_IF_ERROR(
       options.graph == MemoryTier::kAuto
-          ? LoadBest("the graph is", options, may_use_ram, load_graph)
-          : load_graph(options.graph));
+          ? LoadBest("the graph is", may_use_ram, load_graph_with_room)
+          : loader.LoadGraph(options.graph));
   // After the graph, which gains more from the memory of a device.
   MILLRACE_RETURN_IF_ERROR(options.features == MemoryTier::kAuto
-                               ? LoadBest("features are", options,
-                                          /*may_use_ram=*/true, load_features)
-                               : load_features(options.features));
+                               ? LoadBest("features are", /*may_use_ram=*/true,
+                                          load_features_with_room)
+                               : loader.LoadFeatures(options.features));
   return loader.Finish();
 }
 

@@ -160,6 +160,7 @@ absl::StatusOr<bool> ServerCore::Draw(int partition, const DrawContext& context,
 absl::Status ServerCore::DeviceError(const absl::Status& status) {
   if (absl::IsUnavailable(status) && !device_failed.exchange(true)) {
     spdlog::error("{}; restart this server", FirstLine(status));
+    if (on_device_failure != nullptr) on_device_failure();
   }
   if (absl::IsResourceExhausted(status) && !SaysWhenToRetry(status)) {
     return WithErrorInfo(

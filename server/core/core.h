@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -85,6 +86,8 @@ struct ServerCore {
   const std::vector<MemoryCopy> copies;
   const std::vector<int> gpus;
   std::atomic<bool> device_failed = false;
+  // Called when that becomes true; may be null. Set before the first call.
+  std::function<void()> on_device_failure;
   HopCounter hops;
   std::atomic<uint64_t> cpu_rows = 0;  // feature rows read without `features`
   Damage damage;

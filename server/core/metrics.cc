@@ -126,7 +126,7 @@ std::vector<prometheus::MetricFamily> FamiliesOf(
   all.push_back(Counters(
       "millrace_hops_total",
       "Hops by where they were sampled: of whole batches, or one for each "
-      "relation and partition that was drawn from in a hop.",
+      "request to draw from a relation of a partition.",
       "place", {{"gpu", scraped.hops.device}, {"cpu", scraped.hops.host}}));
   all.push_back(Counters("millrace_feature_rows_total",
                          "Feature rows by who has read them; gpu_pinned: GPUs, "

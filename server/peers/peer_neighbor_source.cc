@@ -116,6 +116,7 @@ absl::Status DrawHere(const HopContext& hop, int part, const Frontier& frontier,
   const Store& store = *hop.scope.core.store;
   const ListLengths lengths(store, part, frontier.relation, hop.draw.direction);
   CancelPoller poller([&hop] { return CheckHopNotCancelled(hop); });
+  bool all_on_device = true;
   size_t count = 0;
   for (size_t at = 0; at < frontier.ids.size(); at += count) {
     if (at > 0) MILLRACE_RETURN_IF_ERROR(CheckHopNotCancelled(hop));
@@ -124,8 +125,9 @@ absl::Status DrawHere(const HopContext& hop, int part, const Frontier& frontier,
     some.poller = &poller;
     MILLRACE_ASSIGN_OR_RETURN(const bool on_device,
                               hop.scope.core.Draw(part, hop.draw, some, picks));
-    if (at == 0) hop.scope.core.hops.Add(on_device);
+    all_on_device &= on_device;
   }
+  if (!frontier.ids.empty()) hop.scope.core.hops.Add(all_on_device);
   return absl::OkStatus();
 }
 

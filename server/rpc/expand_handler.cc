@@ -131,6 +131,7 @@ absl::StatusOr<size_t> Expansion::Draw(const OwnedNodes& nodes,
                             draw_.direction);
   CancelPoller poller([this] { return CheckNotCancelled(context_); });
   size_t done = 0;
+  bool all_on_device = true;
   Picks picks;
   while (done < nodes.ids.size() && used_ < kMaxExpandReplyBytes) {
     MILLRACE_RETURN_IF_ERROR(CheckNotCancelled(context_));
@@ -141,10 +142,11 @@ absl::StatusOr<size_t> Expansion::Draw(const OwnedNodes& nodes,
     frontier.poller = &poller;
     MILLRACE_ASSIGN_OR_RETURN(const bool on_device,
                               core_.Draw(part, draw_, frontier, picks));
-    if (done == 0) core_.hops.Add(on_device);
+    all_on_device &= on_device;
     Append(picks, nodes.neighbor_dtype, out);
     done += chunk.count;
   }
+  if (done > 0) core_.hops.Add(all_on_device);
   return done;
 }
 

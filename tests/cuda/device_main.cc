@@ -25,7 +25,7 @@ int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   const cudaError_t missing = MissingDevice();
   if (missing != cudaSuccess) {
-    std::printf("skipped without a CUDA device: %s\n",
+    std::printf("skipped: needs a CUDA device: %s\n",
                 cudaGetErrorString(missing));
     return 77;
   }

@@ -61,7 +61,9 @@ class Programs:
                        if port.exists() else None), log
             finally:
                 process.terminate()
-                process.wait(timeout=60)
+                status = process.wait(timeout=60)
+        if port.exists() and status != 0:
+            raise RuntimeError(f"a server ended with {status} after {failure}")
 
 
 def complaint(errors):
@@ -82,7 +84,9 @@ def leak(errors):
                  "as asked", errors):
         return None
     left = re.search(r"not released: (.*)", errors)
-    if left is None or left[1] == "0 bytes, 0 pinned ranges, 0 streams":
+    if left is None:
+        return f"ended without statistics: {errors}"
+    if left[1] == "0 bytes, 0 pinned ranges, 0 streams":
         return None
     return f"not released: {left[1]}"
 

@@ -198,12 +198,22 @@ class MemoryTiersTest(unittest.TestCase):
         self.assertGreater(json.loads(run.stdout.splitlines()[-1])["gpu_hops"],
                            0)
 
+    def test_auto_leaves_a_device_that_others_have_filled(self):
+        run = self.run_program("digest", "--store", "one", "--graph-memory",
+                               "auto", PTXEMU_MEMORY="10000000",
+                               PTXEMU_TAKEN="9500000")
+        self.expect_right(run)
+        for memory in ("a GPU's", "pinned"):
+            self.assertRegex(
+                run.stderr, f"the graph is not in {memory} memory: only "
+                "[0-9]+ of 10000000 bytes of CUDA device 0 would be left")
+
     def test_a_lost_device(self):
         """Also by errors that would mean, before a device is open, that it
         cannot be used."""
         for error, name in ((719, "cudaErrorLaunchFailure"),
                             (46, "cudaErrorDevicesUnavailable")):
-            lost = {"PTXEMU_FAIL": f"cudaLaunchKernel:60={error}"}
+            lost = {"PTXEMU_FAIL": f"cudaLaunchKernel:60={error}!"}
             self.expect_refused(
                 self.run_program("digest", "--store", "one", *ON_GPU, **lost),
                 "CUDA device 0 has failed", name)

@@ -86,7 +86,7 @@ def on_gpu(memory):
 def schedule(source, seed):
     """The variables that say how tests/ptxemu schedules work: in another way for
     each source and seed, and in all ways for three seeds in a row."""
-    number = seed + SOURCES.index(source)
+    number = seed + ("store", "fleet-2", "store-2", "fleet").index(source)
     return {"PTXEMU_SCHED": SCHEDULES[number % len(SCHEDULES)],
             "PTXEMU_SEED": str(number),
             # Other tests let threads interleave finely, which takes longer.

@@ -7,6 +7,7 @@
 // pages, whose addresses Resolve() returns after it has checked the access.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -82,7 +83,9 @@ class Memory {
   size_t pinned_count() const { return pinned_.size(); }
   size_t used_bytes(int device) const { return used_bytes_[device]; }
   size_t free_bytes(int device) const {
-    return GetSettings().memory_bytes - used_bytes_[device];
+    const Settings& settings = GetSettings();
+    const uint64_t used = settings.taken_bytes + used_bytes_[device];
+    return settings.memory_bytes - std::min(used, settings.memory_bytes);
   }
 
  private:

@@ -36,7 +36,9 @@ cudaError_t PlannedError(const std::string& name, const char* function) {
   for (const PlannedFailure& failure : planned->second) {
     if (failure.call != call) continue;
     std::fprintf(stderr, "ptxemu: %s fails as asked\n", function);
-    return static_cast<cudaError_t>(failure.error);
+    const auto error = static_cast<cudaError_t>(failure.error);
+    if (failure.lasts) CurrentDevice().fault = error;
+    return error;
   }
   return cudaSuccess;
 }

@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 
 namespace millrace::ptxemu {
 namespace {
@@ -64,7 +65,7 @@ std::vector<int> ReadVisibleDevices() {
   return visible;
 }
 
-// Reads "cudaMalloc:3=2,cudaMemcpyAsync:1=700".
+// Reads "cudaMalloc:3=2,cudaMemcpyAsync:1=700!".
 std::map<std::string, std::vector<PlannedFailure>> ReadFailures() {
   std::map<std::string, std::vector<PlannedFailure>> failures;
   const std::string value = Variable("PTXEMU_FAIL", "");
@@ -72,9 +73,10 @@ std::map<std::string, std::vector<PlannedFailure>> ReadFailures() {
        absl::StrSplit(value, ',', absl::SkipEmpty())) {
     const std::pair<std::string, std::string> name_and_rest =
         absl::StrSplit(item, absl::MaxSplits(':', 1));
-    const std::pair<std::string, std::string> numbers =
+    std::pair<absl::string_view, absl::string_view> numbers =
         absl::StrSplit(name_and_rest.second, absl::MaxSplits('=', 1));
     PlannedFailure failure;
+    failure.lasts = absl::ConsumeSuffix(&numbers.second, "!");
     if (!absl::SimpleAtoi(numbers.first, &failure.call) ||
         !absl::SimpleAtoi(numbers.second, &failure.error)) {
       RefuseVariable("PTXEMU_FAIL", value);
@@ -92,6 +94,7 @@ Settings ReadSettings() {
           .has_driver = Number("PTXEMU_DRIVER", 1) != 0,
           .visible_devices = ReadVisibleDevices(),
           .memory_bytes = Number("PTXEMU_MEMORY", uint64_t{8} << 30),
+          .taken_bytes = Number("PTXEMU_TAKEN", 0),
           .has_peer_access = Number("PTXEMU_PEER", 1) != 0,
           .max_instructions =
               Number("PTXEMU_MAX_INSTRUCTIONS", uint64_t{20'000'000'000}),

@@ -20,6 +20,7 @@ enum class Schedule { kRandom, kEager, kLazy };
 struct PlannedFailure {
   int call;
   int error;
+  bool lasts = false;  // later calls for the device fail, too
 };
 
 struct Settings {
@@ -30,6 +31,7 @@ struct Settings {
   bool has_driver;
   std::vector<int> visible_devices;  // their numbers in the machine
   uint64_t memory_bytes;             // of each device
+  uint64_t taken_bytes;              // of these, by other processes
   bool has_peer_access;
   uint64_t max_instructions;  // of a launch
   bool in_background;

@@ -20,6 +20,7 @@
 #include "common/tier/load_store.h"
 #include "common/wire/error_info.h"
 #include "server/server.h"
+#include "tests/server/call_by_name.h"
 #include "tests/support/fleet_harness.h"
 #include "tests/support/test_store.h"
 #include "tests/support/wide_graph.h"
@@ -30,6 +31,7 @@ namespace {
 using testing::CallSample;
 using testing::FleetHarness;
 using ::testing::HasSubstr;
+using testing::Health;
 
 constexpr uint64_t kBatchBytes = 1 << 20;
 
@@ -159,6 +161,9 @@ class DeviceServerTest : public ::testing::Test {
   }
 
   bool HasFailedDevice() const { return server_->HasFailedDevice(); }
+  Health HealthOf(const std::string& service) const {
+    return testing::CheckHealth(server_->address(), service);
+  }
 
   Device device_;
 
@@ -209,11 +214,14 @@ TEST_F(DeviceServerTest, SendsClientsOfAFailedDeviceElsewhere) {
   for (const bool all : {true, false}) {
     Start(all ? std::vector<int>() : std::vector<int>{0});
     EXPECT_FALSE(HasFailedDevice());
+    EXPECT_EQ(HealthOf(""), Health::kServing);
     device_.status = absl::UnavailableError("CUDA device 0 has failed");
     const absl::Status status = Sample().status;
     EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
     EXPECT_TRUE(IsRetryable(status));
     EXPECT_TRUE(HasFailedDevice());
+    EXPECT_EQ(HealthOf(""), Health::kNotServing);
+    EXPECT_EQ(HealthOf("partition/0"), Health::kNotServing);
     device_.status = absl::OkStatus();
     ExpectSame();
   }

@@ -2,7 +2,6 @@
 #include "server/server.h"
 
 #include <gmock/gmock.h>
-#include <grpcpp/generic/generic_stub.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -21,16 +20,20 @@
 #include "common/wire/error_info.h"
 #include "common/wire/frame.h"
 #include "common/wire/manifest_proto.h"
+#include "tests/server/call_by_name.h"
 #include "tests/support/fleet_harness.h"
 #include "tests/support/wide_graph.h"
 
 namespace millrace {
 namespace {
 
+using testing::CallByName;
 using testing::CallGather;
 using testing::CallSample;
+using testing::CheckHealth;
 using testing::FleetHarness;
 using ::testing::HasSubstr;
+using testing::Health;
 using ::testing::Not;
 using testing::SampleRequestOf;
 using ::testing::StartsWith;
@@ -724,55 +727,13 @@ TEST_F(ServerTest, LargeHopsTakeSeveralReplies) {
   ExpectHomesAgree(big, spec, 0);
 }
 
-// Calls a method of any service; returns the reply as bytes.
-absl::StatusOr<std::string> CallByName(const std::string& address,
-                                       const std::string& method,
-                                       const std::string& message) {
-  ::grpc::GenericStub stub(
-      ::grpc::CreateChannel(address, ::grpc::InsecureChannelCredentials()));
-  const ::grpc::Slice slice(message);
-  const ::grpc::ByteBuffer request(&slice, 1);
-  ::grpc::ByteBuffer reply;
-  ::grpc::ClientContext context;
-  testing::SetDeadline(context, absl::Seconds(30));
-  Notification done;
-  ::grpc::Status status;
-  stub.UnaryCall(&context, method, {}, &request, &reply,
-                 [&](::grpc::Status result) {
-                   status = std::move(result);
-                   done.Notify();
-                 });
-  done.WaitForNotification();
-  if (!status.ok()) return FromGrpcStatus(status);
-  std::vector<::grpc::Slice> slices;
-  std::string bytes;
-  EXPECT_TRUE(reply.Dump(&slices).ok());
-  for (const ::grpc::Slice& piece : slices) {
-    bytes.append(reinterpret_cast<const char*>(piece.begin()), piece.size());
-  }
-  return bytes;
-}
-
-// The reply of grpc.health.v1.Health/Check. Encoded by hand: the messages are
-// one string and one enumerator. "error" if the service is unknown.
-std::string CheckHealth(const std::string& address,
-                        const std::string& service) {
-  std::string message;
-  if (!service.empty()) {
-    message = std::string("\x0a") + static_cast<char>(service.size()) + service;
-  }
-  return CallByName(address, "/grpc.health.v1.Health/Check", message)
-      .value_or("error");
-}
-
 TEST_F(ServerTest, AnswersHealthChecks) {
   const std::string address = fleet().server(0).address();
-  const std::string serving("\x08\x01");
-  EXPECT_EQ(CheckHealth(address, ""), serving);
-  EXPECT_EQ(CheckHealth(address, "partition/0"), serving);
-  EXPECT_EQ(CheckHealth(address, "partition/1"), "error");
+  EXPECT_EQ(CheckHealth(address, ""), Health::kServing);
+  EXPECT_EQ(CheckHealth(address, "partition/0"), Health::kServing);
+  EXPECT_EQ(CheckHealth(address, "partition/1"), Health::kError);
   EXPECT_TRUE(fleet().server(0).Drain(absl::Seconds(5)));
-  EXPECT_EQ(CheckHealth(address, "partition/0"), std::string("\x08\x02"));
+  EXPECT_EQ(CheckHealth(address, "partition/0"), Health::kNotServing);
 }
 
 // The damage is found while a batch is made; from then on other servers must be
@@ -808,16 +769,15 @@ TEST_F(ServerTest, DamagedPartitionsAreNoLongerServed) {
   EXPECT_EQ(described.damage(0).partition(), 0u);
   EXPECT_THAT(described.damage(0).what(), StartsWith(file + " "));
   const std::string address = fleet().server(0).address();
-  const std::string not_serving("\x08\x02");
-  EXPECT_EQ(CheckHealth(address, "partition/0"), not_serving);
+  EXPECT_EQ(CheckHealth(address, "partition/0"), Health::kNotServing);
   // This server has no other partition.
-  EXPECT_EQ(CheckHealth(address, ""), not_serving);
+  EXPECT_EQ(CheckHealth(address, ""), Health::kNotServing);
   EXPECT_FALSE(fleet().server(0).HasIntactPartition());
   EXPECT_TRUE(fleet().server(1).HasIntactPartition());
   EXPECT_THAT(fleet().server(0).Metrics(),
               HasSubstr("\nmillrace_damaged_partitions 1\n"));
   EXPECT_EQ(CheckHealth(fleet().server(1).address(), "partition/1"),
-            std::string("\x08\x01"));
+            Health::kServing);
 }
 
 TEST_F(ServerTest, ReflectionListsAndDescribesTheService) {

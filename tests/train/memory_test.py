@@ -10,6 +10,7 @@ import resource
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 
 import numpy as np
@@ -17,6 +18,7 @@ import numpy as np
 MB = 1 << 20
 LIMIT = 8192 * MB  # address space, part of which the libraries take
 LITTLE = 2048 * MB  # memory
+SECONDS = 120  # then a program is killed
 
 
 class MemoryTest(unittest.TestCase):
@@ -58,7 +60,10 @@ class MemoryTest(unittest.TestCase):
                 command, stdout=subprocess.DEVNULL, stderr=file,
                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS,
                                                       (limit, limit)))
+            timer = threading.Timer(SECONDS, child.kill)
+            timer.start()
             _, status, usage = os.wait4(child.pid, 0)
+            timer.cancel()
             child.returncode = os.waitstatus_to_exitcode(status)
         self.assertLess(usage.ru_maxrss << 10, LITTLE)
         return child.returncode, errors.read_text(encoding="utf-8")
@@ -200,10 +205,10 @@ class MemoryTest(unittest.TestCase):
                    "48.0 MB of memory", "millrace", "partition",
                    self.folder / "wide", "--parts", 2, "--method", "metis",
                    "--out", self.folder / "wide-2")
-        for what in ("graph", "features"):
+        for option, what in (("--graph-memory", "the graph"),
+                             ("--feature-memory", "features")):
             with self.subTest(what=what):
-                option = f"--{what.removesuffix('s')}-memory"
-                self.sweep(f"{option} ram: holding the {what} in RAM needs ",
+                self.sweep(f"{option} ram: holding {what} in RAM needs ",
                            "millrace-server", "--store", self.folder / "wide",
                            "--partition", 0, "--listen", "127.0.0.1:0",
                            option, "ram")

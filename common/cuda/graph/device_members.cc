@@ -4,6 +4,8 @@
 #include <cuda_runtime_api.h>
 
 #include <span>
+#include <string>
+#include <utility>
 
 #include "common/base/status_lines.h"
 #include "common/base/status_macros.h"
@@ -14,6 +16,13 @@
 #include "common/graph/split_members.h"
 
 namespace millrace::cuda {
+namespace {
+
+const uint64_t* WordsOf(const DeviceBlock& set) {
+  return reinterpret_cast<const uint64_t*>(set.get());
+}
+
+}  // namespace
 
 absl::StatusOr<const uint64_t*> DeviceMembers::Find(const Store& store,
                                                     TypeIndex type,
@@ -21,27 +30,27 @@ absl::StatusOr<const uint64_t*> DeviceMembers::Find(const Store& store,
   MILLRACE_ASSIGN_OR_RETURN(const SplitMembers* members,
                             store.FindMembers(type, split));
   if (members == nullptr) return nullptr;
-  Set* set = nullptr;
+  const std::pair key(type, std::string(split));
   {
     const MutexLock lock(&mutex_);
-    set = &sets_[{type, std::string(split)}];
+    const auto set = sets_.find(key);
+    if (set != sets_.end()) return WordsOf(set->second);
   }
-  const MutexLock lock(&set->mutex);
-  if (set->words == nullptr) {
-    absl::StatusOr<DeviceBlock> words;
-    MILLRACE_ASSIGN_OR_RETURN(
-        const bool enough, DeviceGate::Of(device_)->Run([&] {
-          words = Upload(*members);
-          return !absl::IsResourceExhausted(words.status());
-        }));
-    if (!enough) {
-      return absl::FailedPreconditionError(StrCat(
-          FirstLine(words.status()), "\nkeep less in the memory of this GPU"));
-    }
-    MILLRACE_RETURN_IF_ERROR(AsDeviceFailure(words.status()));
-    set->words = *std::move(words);
+  // Without the lock, since it may take a while. Of two threads that upload the
+  // same set, one does it in vain.
+  absl::StatusOr<DeviceBlock> words;
+  MILLRACE_ASSIGN_OR_RETURN(const bool enough,
+                            DeviceGate::Of(device_)->Run([&] {
+                              words = Upload(*members);
+                              return !absl::IsResourceExhausted(words.status());
+                            }));
+  if (!enough) {
+    return absl::FailedPreconditionError(StrCat(
+        FirstLine(words.status()), "\nkeep less in the memory of this GPU"));
   }
-  return reinterpret_cast<const uint64_t*>(set->words.get());
+  MILLRACE_RETURN_IF_ERROR(AsDeviceFailure(words.status()));
+  const MutexLock lock(&mutex_);
+  return WordsOf(sets_.try_emplace(key, *std::move(words)).first->second);
 }
 
 absl::StatusOr<DeviceBlock> DeviceMembers::Upload(

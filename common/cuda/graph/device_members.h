@@ -34,17 +34,11 @@ class DeviceMembers {
                                        std::string_view split);
 
  private:
-  struct Set {
-    Mutex mutex;                               // held during the upload
-    DeviceBlock words ABSL_GUARDED_BY(mutex);  // null before
-  };
-
   absl::StatusOr<DeviceBlock> Upload(const SplitMembers& members) const;
 
   const int device_;
   Mutex mutex_;
-  // Sets stay where they are.
-  std::map<std::pair<TypeIndex, std::string>, Set> sets_
+  std::map<std::pair<TypeIndex, std::string>, DeviceBlock> sets_
       ABSL_GUARDED_BY(mutex_);
 };
 

@@ -122,7 +122,7 @@ absl::Status DeviceGate::BusyError() const {
   return absl::ResourceExhaustedError(
       StrCat("CUDA device ", device_,
              " has too little memory for more work, "
-             "and what it does has not ended within ",
+             "and its other work has not finished within ",
              absl::FormatDuration(patience_),
              "\nuse fewer threads, or smaller batches"));
 }

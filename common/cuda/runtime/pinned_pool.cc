@@ -32,14 +32,14 @@ uint64_t PinnedPool::BlockBytes(uint64_t bytes) {
 }
 
 void PinnedPool::DropIdle() {
-  std::map<uint64_t, std::vector<std::byte*>> dropped;
+  std::map<uint64_t, Kept> dropped;
   {
     const MutexLock lock(&mutex_);
     dropped.swap(idle_);
     idle_bytes_ = 0;
   }
-  for (const auto& [bytes, blocks] : dropped) {
-    for (std::byte* block : blocks) Unpin(block);
+  for (const auto& [bytes, kept] : dropped) {
+    for (std::byte* block : kept.blocks) Unpin(block);
   }
 }
 
@@ -59,10 +59,11 @@ absl::StatusOr<std::shared_ptr<std::byte>> PinnedPool::Allocate(
   std::byte* block = nullptr;
   {
     const MutexLock lock(&mutex_);
-    std::vector<std::byte*>& kept = idle_[size];
-    if (!kept.empty()) {
-      block = kept.back();
-      kept.pop_back();
+    const auto kept = idle_.find(size);
+    if (kept != idle_.end()) {
+      block = kept->second.blocks.back();
+      kept->second.blocks.pop_back();
+      if (kept->second.blocks.empty()) idle_.erase(kept);
       idle_bytes_ -= size;
     }
   }
@@ -86,18 +87,45 @@ absl::StatusOr<std::shared_ptr<std::byte>> PinnedPool::Allocate(
       });
 }
 
+bool PinnedPool::MayKeep(uint64_t bytes) const {
+  const uint64_t idle = idle_bytes_ + bytes;
+  return idle <= max_idle_bytes_ || idle + used_bytes_ <= most_used_bytes_;
+}
+
+bool PinnedPool::GiveUpOne(uint64_t bytes, std::vector<std::byte*>& given_up) {
+  auto oldest = idle_.end();
+  for (auto kept = idle_.begin(); kept != idle_.end(); ++kept) {
+    if (kept->first == bytes) continue;
+    if (oldest == idle_.end() ||
+        kept->second.last_return < oldest->second.last_return) {
+      oldest = kept;
+    }
+  }
+  if (oldest == idle_.end()) return false;
+  given_up.push_back(oldest->second.blocks.back());
+  oldest->second.blocks.pop_back();
+  idle_bytes_ -= oldest->first;
+  if (oldest->second.blocks.empty()) idle_.erase(oldest);
+  return true;
+}
+
 void PinnedPool::Return(std::byte* block, uint64_t bytes) {
+  std::vector<std::byte*> given_up;
   {
     const MutexLock lock(&mutex_);
     used_bytes_ -= bytes;
-    const uint64_t idle = idle_bytes_ + bytes;
-    if (idle <= max_idle_bytes_ || idle + used_bytes_ <= most_used_bytes_) {
-      idle_[bytes].push_back(block);
+    while (!MayKeep(bytes) && GiveUpOne(bytes, given_up)) {
+    }
+    if (MayKeep(bytes)) {
+      Kept& kept = idle_[bytes];
+      kept.blocks.push_back(block);
+      kept.last_return = ++returns_;
       idle_bytes_ += bytes;
-      return;
+    } else {
+      given_up.push_back(block);
     }
   }
-  Unpin(block);
+  for (std::byte* one : given_up) Unpin(one);
 }
 
 void PinnedPool::Unpin(std::byte* block) const {

@@ -69,10 +69,11 @@ absl::StatusOr<bool> CudaFeatureRows::Gather(const Request& request,
   if (request.rows.empty() || column.row_bytes == 0) return false;
   uint64_t on_device = 0;
   const auto gather = [&](RowWorker& worker) -> absl::StatusOr<GatherOutcome> {
-    MILLRACE_ASSIGN_OR_RETURN(const void* target, DevicePointer(out));
+    const absl::StatusOr<const void*> target = DevicePointer(out);
+    MILLRACE_RETURN_IF_ERROR(AsDeviceFailure(target.status()));
     absl::StatusOr<GatherOutcome> gathered =
         worker.Gather(column, request.parts, request.rows,
-                      static_cast<std::byte*>(const_cast<void*>(target)));
+                      static_cast<std::byte*>(const_cast<void*>(*target)));
     on_device = worker.device_rows();
     return gathered;
   };

@@ -4,8 +4,9 @@
 // one .cu file of a program only.
 //
 // Kernels take any grid, since their threads step over the work, whose size
-// they often read from the device's memory. Blocks have a multiple of kWarp
-// threads, up to kMaxBlock.
+// they often read from the device's memory. Blocks have up to kMaxBlock
+// threads; those of kernels that use warps or shared memory have a multiple of
+// kWarp.
 #pragma once
 
 #include <cstdint>

@@ -119,8 +119,8 @@ TEST(DeviceGateTest, DoesNotWaitForeverForOtherWork) {
   });
   EXPECT_TRUE(absl::IsResourceExhausted(enough.status())) << enough.status();
   EXPECT_EQ(FirstLine(enough.status()),
-            "CUDA device 3 has too little memory for more work, and what it "
-            "does has not ended within 20ms");
+            "CUDA device 3 has too little memory for more work, and its "
+            "other work has not finished within 20ms");
   EXPECT_EQ(attempts, 1);
   may_end.Notify();
   other.join();

@@ -32,8 +32,24 @@ TEST(PinnedPoolTest, KeepsUpToItsLimit) {
   pool->Allocate(4096).value();
   pool->Allocate(8192).value();
   EXPECT_EQ(pool->idle_bytes(), 12288) << "though only one was used at once";
-  pool->Allocate(5120).value();
-  EXPECT_EQ(pool->idle_bytes(), 12288);
+  pool->Allocate(16384).value();
+  EXPECT_EQ(pool->idle_bytes(), 16384) << "as much as was in use at once";
+}
+
+TEST(PinnedPoolTest, GivesUpTheSizeThatWasFreedLeastRecently) {
+  const auto pool = PinnedPool::Create(0, 24576);
+  const auto allocate = [&](uint64_t bytes) {
+    return pool->Allocate(bytes).value().get();
+  };
+  const std::byte* first = allocate(4096);
+  allocate(8192);
+  EXPECT_EQ(allocate(4096), first);
+  const std::byte* third = allocate(16384);
+  EXPECT_EQ(pool->idle_bytes(), 20480) << "4096 and 16384";
+  EXPECT_EQ(allocate(4096), first);
+  EXPECT_EQ(allocate(16384), third);
+  allocate(8192);
+  EXPECT_EQ(pool->idle_bytes(), 24576) << "8192 and 16384";
 }
 
 TEST(PinnedPoolTest, KeepsAsMuchAsWasInUseAtOnce) {
@@ -45,7 +61,7 @@ TEST(PinnedPoolTest, KeepsAsMuchAsWasInUseAtOnce) {
   second.reset();
   EXPECT_EQ(pool->idle_bytes(), 16384);
   pool->Allocate(4096).value();
-  EXPECT_EQ(pool->idle_bytes(), 16384) << "the smaller block is freed";
+  EXPECT_EQ(pool->idle_bytes(), 12288) << "a block of the other size is freed";
 }
 
 TEST(PinnedPoolTest, BlocksMayOutliveIt) {
