@@ -100,6 +100,13 @@ set(MILLRACE_SLOW_TESTS
     train_rendezvous_test train_resume_test train_script_test
     train_supervise_test train_torch_load_test trainer_test typed_trainer_test)
 
+# Tests that start programs hundreds of times, which takes long under
+# AddressSanitizer. They have the label `many-starts`, and run there before a
+# release only; other tests run the same code.
+set(MILLRACE_MANY_STARTS_TESTS
+    compressed_import_test golden_digests_test npy_import_test programs_test
+    replicas_test)
+
 # Tests of code that runs on GPUs.
 set(MILLRACE_CUDA_TESTS
     cuda_runtime_test device_feature_rows_test
@@ -142,6 +149,9 @@ function(millrace_set_test_limits name seconds)
   endif()
   if(name IN_LIST MILLRACE_CUDA_TESTS)
     list(APPEND labels cuda)
+  endif()
+  if(name IN_LIST MILLRACE_MANY_STARTS_TESTS)
+    list(APPEND labels many-starts)
   endif()
   if(MILLRACE_PTXEMU_DIR)
     set_tests_properties(${name} PROPERTIES ENVIRONMENT_MODIFICATION
