@@ -112,8 +112,9 @@ set(MILLRACE_CUDA_TESTS
     cuda_runtime_test device_feature_rows_test
     device_feature_rows_without_peers_test device_hop_sampler_test
     device_neighbor_drawer_test device_topology_sampler_test failed_calls_test
-    failed_gathers_test failed_programs_test golden_cuda_digests_test
-    golden_pinned_digests_test memory_tiers_test ptxemu_devices_test ptxemu_kernels_test ptxemu_planted_test)
+    failed_gathers_test failed_programs_test gather_rates_test
+    golden_cuda_digests_test golden_pinned_digests_test memory_tiers_test
+    ptxemu_devices_test ptxemu_kernels_test ptxemu_planted_test)
 
 # Tests whose threads wait for each other all the time. Beside other tests they
 # take up to thirty times longer.

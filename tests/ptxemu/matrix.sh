@@ -7,12 +7,13 @@
 #
 # Usage: tests/ptxemu/matrix.sh [OPTION]...
 #   --build DIR  a build of the preset cuda (default: build/cuda)
-#   --seeds N    number of seeds (default: 8)
+#   --seeds A-B  the first and the last seed (default: 1-8), so that several
+#                machines can share the work
 #   --help       this text
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../../deploy/lib.sh"
 
-build=$ROOT/build/cuda seeds=8
+build=$ROOT/build/cuda seeds=1-8
 while (($# > 0)); do
   case $1 in
     --build | --seeds)
@@ -28,6 +29,9 @@ while (($# > 0)); do
   esac
   shift
 done
+[[ $seeds =~ ^([0-9]+)-([0-9]+)$ ]] ||
+  usage_error "--seeds is a range such as 1-8, not '$seeds'"
+first=${BASH_REMATCH[1]} last=${BASH_REMATCH[2]}
 export LD_LIBRARY_PATH=$build/tests/ptxemu/lib
 mkdir -p "$build/logs"
 failed=0
@@ -49,7 +53,7 @@ golden() {
     --data "$ROOT/tests/data" --seed "$1" --sources "$2" --memory "$3" "${@:4}"
 }
 
-for ((seed = 1; seed <= seeds; ++seed)); do
+for ((seed = first; seed <= last; ++seed)); do
   for schedule in random lazy eager; do
     PTXEMU_SEED=$seed PTXEMU_SCHED=$schedule PTXEMU_DEVICES=2 attempt \
       "tests, seed $seed, $schedule" ctest --test-dir "$build" \
