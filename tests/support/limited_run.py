@@ -22,18 +22,19 @@ def run_limited(command, seconds=300, address_space=ADDRESS_SPACE):
     """Runs a program with little address space, and kills it after `seconds`.
     """
     command = [str(word) for word in command]
-    return _run(command, seconds,
-                address_space if _starts_in(command[0], address_space)
-                else resource.RLIM_INFINITY)
+    return run_within(command, seconds,
+                      address_space if _starts_in(command[0], address_space)
+                      else resource.RLIM_INFINITY)
 
 
 @functools.cache
 def _starts_in(program, address_space):
     """Whether the program starts; with sanitizers, it reserves terabytes."""
-    return _run([program, "--version"], 60, address_space).status == 0
+    return run_within([program, "--version"], 60, address_space).status == 0
 
 
-def _run(command, seconds, address_space):
+def run_within(command, seconds, address_space):
+    """Runs a program with this limit, even if it is too little to start."""
     with tempfile.TemporaryFile() as errors:
         child = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,

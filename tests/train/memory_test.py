@@ -4,16 +4,16 @@ status 1, says what it needed, and takes little. A limit on address space stands
 in for the memory of a small host."""
 import argparse
 import json
-import os
 import pathlib
-import resource
 import subprocess
 import sys
 import tempfile
-import threading
 import unittest
 
 import numpy as np
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from limited_run import run_within  # noqa: E402  (its folder comes first)
 
 MB = 1 << 20
 LIMIT = 8192 * MB  # address space, part of which the libraries take
@@ -54,19 +54,9 @@ class MemoryTest(unittest.TestCase):
     def run_limited(self, program, *arguments, limit=LIMIT):
         """Returns status and errors of a program that must take little memory."""
         command = [str(word) for word in (self.bin / program, *arguments)]
-        errors = self.folder / "errors.txt"
-        with open(errors, "w", encoding="utf-8") as file:
-            child = subprocess.Popen(
-                command, stdout=subprocess.DEVNULL, stderr=file,
-                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS,
-                                                      (limit, limit)))
-            timer = threading.Timer(SECONDS, child.kill)
-            timer.start()
-            _, status, usage = os.wait4(child.pid, 0)
-            timer.cancel()
-            child.returncode = os.waitstatus_to_exitcode(status)
-        self.assertLess(usage.ru_maxrss << 10, LITTLE)
-        return child.returncode, errors.read_text(encoding="utf-8")
+        ended = run_within(command, SECONDS, limit)
+        self.assertLess(ended.peak, LITTLE)
+        return ended.status, ended.errors
 
     def refused(self, program, *arguments, limit=LIMIT):
         status, errors = self.run_limited(program, *arguments, limit=limit)
