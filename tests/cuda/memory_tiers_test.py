@@ -8,6 +8,7 @@ missing, too small or lost, under tests/ptxemu.
 Skipped (77) unless the runtime is tests/ptxemu.
 """
 import argparse
+import collections
 import json
 import os
 import pathlib
@@ -52,7 +53,7 @@ class MemoryTiersTest(unittest.TestCase):
     @classmethod
     def run_program(cls, command, *options, **variables):
         return subprocess.run(
-            [cls.bin / "millrace", command, *options, *JOB], cwd=cls.folder,
+            [cls.bin / "millrace", command, *JOB, *options], cwd=cls.folder,
             capture_output=True, text=True, check=False, timeout=120,
             env=os.environ | {"PTXEMU_DEVICES": "2"} | variables)
 
@@ -132,16 +133,28 @@ class MemoryTiersTest(unittest.TestCase):
         self.assertGreater(gpu_rows, 100)
         self.assertEqual((cpu_hops, cpu_rows), (0, 0))
 
-    def waits(self, batches):
-        """In how many calls a program waits for its device."""
+    def epoch(self, batch_size):
+        """Returns how many batches an epoch has, and how often the host waits in
+        each function of the CUDA runtime meanwhile."""
         run = self.run_program("digest", "--store", "two", *ON_GPU,
-                               "--threads", "1", "--batches", str(batches),
-                               PTXEMU_STATISTICS="1")
+                               "--threads", "1", "--batch-size",
+                               str(batch_size), PTXEMU_STATISTICS="1")
         self.assertEqual(run.returncode, 0, run.stderr)
-        return int(re.search(r"waited in ([0-9]+) calls", run.stderr)[1])
+        waits = re.search(r"the host waited: ([^;]*);", run.stderr)[1]
+        return (len(run.stdout.splitlines()) - 1, collections.Counter(
+            {function: int(count) for count, function in
+             (word.split() for word in waits.split(", "))}))
 
     def test_waits_once_for_a_batch(self):
-        self.assertEqual(self.waits(4) - self.waits(1), 3)
+        """Starting the program and ending it take the same waits, but for the
+        pinned blocks that it frees at its end."""
+        few, waits = self.epoch(160)
+        many, more_waits = self.epoch(20)
+        self.assertGreater(many, few + 4)
+        for counts in (waits, more_waits):
+            self.assertLess(counts.pop("cudaFreeHost"), 5)
+        waits["cudaStreamSynchronize"] += many - few
+        self.assertEqual(more_waits, waits)
 
     def test_bench_runs_in_all_tiers(self):
         for tier in TIERS:

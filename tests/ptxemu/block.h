@@ -55,10 +55,11 @@ class Block {
 
   // execution.cc
   absl::Status RunThread(Thread* thread, int quantum);
-  // Executes an instruction and moves on to the next.
+  // Executes an instruction that RunThread() does not execute itself, and moves
+  // on to the next.
   absl::Status Execute(Thread* thread, const Instruction& in);
   absl::Status ExecuteControl(Thread* thread, const Instruction& in);
-  void ExecuteMove(Thread* thread, const Instruction& in) const;
+  void SplitOrJoin(Thread* thread, const Instruction& in) const;
   void SetPredicate(Thread* thread, const Instruction& in) const;
   absl::Status Load(Thread* thread, const Instruction& in);
   absl::Status Store(Thread* thread, const Instruction& in);
@@ -72,12 +73,16 @@ class Block {
     if (operand.kind == Operand::Kind::kRegister && !operand.is_negated) {
       return thread.frame_registers[operand.register_index];
     }
-    if (operand.kind == Operand::Kind::kImmediate) return operand.value;
+    if (operand.kind <= Operand::Kind::kImmediate) return operand.value;
     return UnusualValue(thread, operand);
   }
   uint64_t UnusualValue(const Thread& thread, const Operand& operand) const;
   uint64_t SpecialValue(const Thread& thread, SpecialRegister name) const;
-  Sources SourcesOf(Thread* thread, const Instruction& in) const;
+  Sources SourcesOf(Thread* thread, const Instruction& in) const {
+    return {Value(*thread, in.sources[0]), Value(*thread, in.sources[1]),
+            Value(*thread, in.sources[2]), Value(*thread, in.sources[3]),
+            &thread->carry};
+  }
   // Where the `bytes` bytes that the instruction accesses are.
   absl::StatusOr<uint8_t*> Resolve(Thread* thread, const Instruction& in,
                                    size_t bytes);

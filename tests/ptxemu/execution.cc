@@ -143,12 +143,10 @@ uint64_t Block::UnusualValue(const Thread& thread,
   uint64_t value = 0;
   switch (operand.kind) {
     case Operand::Kind::kNone:
-      break;
+    case Operand::Kind::kImmediate:
+      return operand.value;
     case Operand::Kind::kRegister:
       value = thread.frame_registers[operand.register_index];
-      break;
-    case Operand::Kind::kImmediate:
-      value = operand.value;
       break;
     case Operand::Kind::kSpecial:
       value = SpecialValue(thread, operand.special);
@@ -161,12 +159,6 @@ uint64_t Block::UnusualValue(const Thread& thread,
       break;
   }
   return operand.is_negated ? !value : value;
-}
-
-Sources Block::SourcesOf(Thread* thread, const Instruction& in) const {
-  return {Value(*thread, in.sources[0]), Value(*thread, in.sources[1]),
-          Value(*thread, in.sources[2]), Value(*thread, in.sources[3]),
-          &thread->carry};
 }
 
 Space Block::SpaceOf(const Thread& thread, const Instruction& in) const {
@@ -196,44 +188,61 @@ absl::StatusOr<uint8_t*> Block::Resolve(Thread* thread, const Instruction& in,
   if (space == Space::kLocal) {
     return ResolveIn(&thread->local, offset, bytes, "local");
   }
-  return Memory::Get().Resolve(address, bytes);
+  return Memory::Get().Resolve(address, bytes, in.line);
 }
 
 absl::Status Block::RunThread(Thread* thread, int quantum) {
-  for (int executed = 0;
-       executed < quantum && thread->state == Thread::State::kReady;
-       ++executed) {
+  const Instruction* next = &thread->instruction();
+  for (int executed = 0; executed < quantum; ++executed) {
     if (++launch_statistics.instructions > last_instruction_) {
+      thread->SetInstruction(next);
       return absl::InternalError(
           "the launch does not end (PTXEMU_MAX_INSTRUCTIONS)");
     }
-    Frame& frame = thread->frame();
-    const Instruction& in = frame.function->code[frame.next];
+    const Instruction& in = *next;
     const bool is_skipped =
         in.guard >= 0 &&
         (thread->frame_registers[in.guard] != 0) == in.is_guard_negated;
     if (is_skipped) {
-      ++frame.next;
+      ++next;
       continue;
     }
+    // Most instructions neither fail nor wait.
+    switch (in.opcode) {
+      case Opcode::kCompute:
+        thread->Write(in.result, in.compute(in, SourcesOf(thread, in)));
+        ++next;
+        continue;
+      case Opcode::kMove:
+        thread->Write(in.result, Value(*thread, in.sources[0]));
+        ++next;
+        continue;
+      case Opcode::kSetPredicate:
+        SetPredicate(thread, in);
+        ++next;
+        continue;
+      case Opcode::kBranch:
+        next = &thread->frame().function->code[in.target];
+        continue;
+      default:
+        break;
+    }
+    thread->SetInstruction(next);
     MILLRACE_RETURN_IF_ERROR(Execute(thread, in));
-    if (in.opcode == Opcode::kSleep) break;
+    if (in.opcode == Opcode::kSleep || thread->state != Thread::State::kReady) {
+      return absl::OkStatus();
+    }
+    next = &thread->instruction();
   }
+  thread->SetInstruction(next);
   return absl::OkStatus();
 }
 
 absl::Status Block::Execute(Thread* thread, const Instruction& in) {
   switch (in.opcode) {
-    case Opcode::kCompute:
-      thread->Write(in.result, in.compute(in, SourcesOf(thread, in)));
-      break;
-    case Opcode::kMove:
     case Opcode::kSplit:
     case Opcode::kJoin:
-      ExecuteMove(thread, in);
-      break;
-    case Opcode::kSetPredicate:
-      SetPredicate(thread, in);
+      SplitOrJoin(thread, in);
       break;
     case Opcode::kLoad:
       MILLRACE_RETURN_IF_ERROR(Load(thread, in));
@@ -264,9 +273,6 @@ absl::Status Block::Execute(Thread* thread, const Instruction& in) {
 // These instructions decide themselves what is executed next.
 absl::Status Block::ExecuteControl(Thread* thread, const Instruction& in) {
   switch (in.opcode) {
-    case Opcode::kBranch:
-      thread->frame().next = in.target;
-      return absl::OkStatus();
     case Opcode::kBranchIndexed: {
       const uint64_t index = Value(*thread, in.sources[0]);
       if (index >= in.targets.size()) {
@@ -294,11 +300,7 @@ absl::Status Block::ExecuteControl(Thread* thread, const Instruction& in) {
   }
 }
 
-void Block::ExecuteMove(Thread* thread, const Instruction& in) const {
-  if (in.opcode == Opcode::kMove) {
-    thread->Write(in.result, Value(*thread, in.sources[0]));
-    return;
-  }
+void Block::SplitOrJoin(Thread* thread, const Instruction& in) const {
   const int bits = ElementBits(in);
   if (in.opcode == Opcode::kSplit) {
     const uint64_t value = Value(*thread, in.sources[0]);

@@ -73,9 +73,9 @@ enum class SpecialRegister : uint8_t {
 
 struct Operand {
   enum class Kind : uint8_t {
-    kNone,
-    kRegister,
+    kNone,  // its value is 0
     kImmediate,
+    kRegister,
     kSpecial,
     kDynamicShared,  // an offset into dynamic shared memory
     kLocal,          // an offset into the function's local memory
@@ -176,15 +176,15 @@ struct CallTarget {
   const Function* function = nullptr;  // found at the first call
 };
 
-struct Instruction {
+// What most instructions need comes first, in few cache lines.
+struct alignas(64) Instruction {
   Opcode opcode = Opcode::kNothing;
-  Compute compute = nullptr;
-  int line = 0;
-
+  bool is_guard_negated = false;
   // The predicate that decides whether it is executed; -1 if there is none.
   int guard = -1;
-  bool is_guard_negated = false;
-
+  Compute compute = nullptr;
+  Operand result;
+  Operand sources[4];
   ValueType type;         // the last type in the name; of cvt, the first
   ValueType second_type;  // of cvt, that of the source; of set, the result's
   Space space = Space::kGeneric;
@@ -212,14 +212,13 @@ struct Instruction {
   BarrierReduction barrier_reduction = BarrierReduction::kCount;
   ShuffleKind shuffle = ShuffleKind::kIndex;
 
-  Operand result;
-  Operand second_result;
-  Operand sources[4];
-  Operand member_mask;          // of warp operations
-  std::vector<Operand> vector;  // what is loaded, stored, split or joined
+  int target = -1;              // of a branch
   Operand address;
   int64_t address_offset = 0;
-  int target = -1;           // of a branch
+  std::vector<Operand> vector;  // what is loaded, stored, split or joined
+  Operand second_result;
+  Operand member_mask;       // of warp operations
+  int line = 0;
   std::vector<int> targets;  // of an indexed branch
   std::shared_ptr<CallTarget> call;
 };

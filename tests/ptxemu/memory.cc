@@ -164,7 +164,7 @@ bool Memory::HasPeerAccess(int from, int to) const {
   return (peers_[from] >> to & 1) != 0;
 }
 
-void Memory::ForgetChecked() { std::fill_n(recent_, 2, Checked()); }
+void Memory::ForgetChecked() { std::fill(std::begin(checked_), std::end(checked_), Checked()); }
 
 // Memory of a pool is open to the devices of the pool's own list; other memory,
 // to those that have enabled its device as a peer.
@@ -184,19 +184,17 @@ absl::Status Memory::CheckAccess(uint64_t address,
       pool != nullptr ? "cudaMemPoolSetAccess" : "cudaDeviceEnablePeerAccess"));
 }
 
-absl::StatusOr<uint8_t*> Memory::Resolve(uint64_t address, size_t bytes) {
-  if (recent_[0].Contains(address, bytes)) {
-    return recent_[0].contents + (address - recent_[0].address);
+absl::StatusOr<uint8_t*> Memory::Resolve(uint64_t address, size_t bytes,
+                                         size_t user) {
+  Checked& last = checked_[user % std::size(checked_)];
+  if (last.Contains(address, bytes)) {
+    return last.contents + (address - last.address);
   }
-  if (recent_[1].Contains(address, bytes)) {
-    std::swap(recent_[0], recent_[1]);
-    return recent_[0].contents + (address - recent_[0].address);
-  }
-  return ResolveUnchecked(address, bytes);
+  return FindAccessible(address, bytes, &last);
 }
 
-absl::StatusOr<uint8_t*> Memory::ResolveUnchecked(uint64_t address,
-                                                  size_t bytes) {
+absl::StatusOr<uint8_t*> Memory::FindAccessible(uint64_t address, size_t bytes,
+                                                Checked* found) const {
   const bool on_device = IsDeviceAddress(address);
   const Allocations& allocations = on_device ? allocations_ : pinned_;
   const auto after = allocations.upper_bound(address);
@@ -219,11 +217,9 @@ absl::StatusOr<uint8_t*> Memory::ResolveUnchecked(uint64_t address,
                         address));
   }
   if (on_device) MILLRACE_RETURN_IF_ERROR(CheckAccess(address, allocation));
-  recent_[1] = recent_[0];
-  recent_[0] = {
-      start, allocation.bytes,
-      on_device ? Contents(start) : reinterpret_cast<uint8_t*>(start)};
-  return recent_[0].contents + (address - start);
+  *found = {start, allocation.bytes,
+            on_device ? Contents(start) : reinterpret_cast<uint8_t*>(start)};
+  return found->contents + (address - start);
 }
 
 }  // namespace millrace::ptxemu

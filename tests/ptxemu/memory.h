@@ -71,10 +71,12 @@ class Memory {
   // Must be called after a pool's access rights have changed.
   void ForgetChecked();
 
-  // Returns where the bytes are.
+  // Returns where the bytes are. `user` may be any number; accesses of the same
+  // memory are faster if they give the same one.
   // INTERNAL: they are not in one live allocation that the acting device may
   // access; the message is that of the fault.
-  absl::StatusOr<uint8_t*> Resolve(uint64_t address, size_t bytes);
+  absl::StatusOr<uint8_t*> Resolve(uint64_t address, size_t bytes,
+                                   size_t user = 0);
 
   // Where an allocation is, without any check.
   uint8_t* Contents(uint64_t address) const {
@@ -106,7 +108,9 @@ class Memory {
   uint64_t AllocateBytes(int device, size_t bytes, MemoryPool* pool);
   static const Allocation* Find(const Allocations& allocations,
                                 uint64_t address, size_t bytes);
-  absl::StatusOr<uint8_t*> ResolveUnchecked(uint64_t address, size_t bytes);
+  // Finds the allocation, and notes it in `found`.
+  absl::StatusOr<uint8_t*> FindAccessible(uint64_t address, size_t bytes,
+                                          Checked* found) const;
   absl::Status CheckAccess(uint64_t address,
                            const Allocation& allocation) const;
 
@@ -119,7 +123,7 @@ class Memory {
   uint32_t peers_[kMaxDevices] = {};  // whose memory each device may access
   Allocations allocations_;
   Allocations pinned_;
-  Checked recent_[2];
+  Checked checked_[32];  // what each user accessed last
 };
 
 }  // namespace millrace::ptxemu

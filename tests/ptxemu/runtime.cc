@@ -3,7 +3,10 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "tests/ptxemu/launch.h"
 
 namespace millrace::ptxemu {
@@ -17,12 +20,16 @@ void PrintStatistics() {
   used_bytes -= GetRuntime().variable_bytes;
   const size_t streams =
       GetRuntime().live_streams.size() - GetRuntime().devices.size();
+  const std::string waits = absl::StrJoin(
+      GetRuntime().waits, ", ", [](std::string* out, const auto& calls) {
+        absl::StrAppend(out, calls.second, " ", calls.first);
+      });
   std::fprintf(stderr,
-               "ptxemu: %lu launches, %lu threads, %lu instructions; the host "
-               "waited in %lu calls; not released: %zu bytes, %zu pinned "
+               "ptxemu: %lu launches, %lu threads, %lu instructions; calls in "
+               "which the host waited: %s; not released: %zu bytes, %zu pinned "
                "ranges, %zu streams\n",
                launch_statistics.launches, launch_statistics.threads,
-               launch_statistics.instructions, GetRuntime().waits, used_bytes,
+               launch_statistics.instructions, waits.c_str(), used_bytes,
                Memory::Get().pinned_count(), streams);
 }
 

@@ -75,7 +75,8 @@ struct Runtime {
   std::mt19937_64 random;
   std::map<std::string, int> calls;  // of functions that are to fail
   size_t variable_bytes = 0;         // of all devices' variables
-  uint64_t waits = 0;  // calls in which the host has waited for a device
+  // Calls in which the host has waited for a device, by function.
+  std::map<std::string, uint64_t> waits;
   bool has_background_thread = false;
 };
 
@@ -134,7 +135,9 @@ cudaError_t CallRuntime(const char* function, F body) {
   const MutexLock lock(&RuntimeMutex());
   const cudaError_t refused = CheckCall(function);
   const cudaError_t error = Report(refused != cudaSuccess ? refused : body());
-  if (std::exchange(CurrentThread().has_waited, false)) ++GetRuntime().waits;
+  if (std::exchange(CurrentThread().has_waited, false)) {
+    ++GetRuntime().waits[function];
+  }
   return error;
 }
 

@@ -43,6 +43,10 @@ struct Thread {
   const Instruction& instruction() const {
     return frame().function->code[frame().next];
   }
+  // `in` must be of the last frame's function.
+  void SetInstruction(const Instruction* in) {
+    frame().next = static_cast<int>(in - frame().function->code.data());
+  }
   // Writes to the operand, unless it is none.
   void Write(const Operand& to, uint64_t value) {
     if (to.kind != Operand::Kind::kRegister) return;

@@ -48,7 +48,7 @@ absl::StatusOr<const uint64_t*> DeviceMembers::Find(const Store& store,
     return absl::FailedPreconditionError(StrCat(
         FirstLine(words.status()), "\nkeep less in the memory of this GPU"));
   }
-  MILLRACE_RETURN_IF_ERROR(AsDeviceFailure(words.status()));
+  MILLRACE_RETURN_IF_ERROR(AsDeviceFailure(words.status(), device_));
   const MutexLock lock(&mutex_);
   return WordsOf(sets_.try_emplace(key, *std::move(words)).first->second);
 }

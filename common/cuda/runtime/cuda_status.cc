@@ -22,13 +22,21 @@ constexpr char kFailureAdvice[] =
     "restart the process; `nvidia-smi` and the kernel's log (dmesg) may say "
     "what happened to the device";
 
+std::string TextOf(cudaError_t status) {
+  return StrCat(cudaGetErrorName(status), ": ", cudaGetErrorString(status));
+}
+
+absl::Status FailedDevice(int device, std::string_view why) {
+  return absl::UnavailableError(StrCat("CUDA device ", device, " has failed: ",
+                                       why, "\n", kFailureAdvice));
+}
+
 }  // namespace
 
 absl::Status CudaStatus(cudaError_t status, std::string_view what) {
   if (status == cudaSuccess) return absl::OkStatus();
   IgnoreFailure(status);
-  const std::string text = StrCat(what, ": ", cudaGetErrorName(status), ": ",
-                                  cudaGetErrorString(status));
+  const std::string text = StrCat(what, ": ", TextOf(status));
   switch (status) {
     case cudaErrorMemoryAllocation:
       return absl::ResourceExhaustedError(text);
@@ -53,14 +61,13 @@ absl::Status CudaStatus(cudaError_t status, std::string_view what) {
 }
 
 absl::Status DeviceFailureStatus(cudaError_t status, int device) {
-  return AsDeviceFailure(
-      CudaStatus(status, StrCat("CUDA device ", device, " has failed")));
+  IgnoreFailure(status);
+  return FailedDevice(device, TextOf(status));
 }
 
-absl::Status AsDeviceFailure(absl::Status status) {
-  if (!absl::IsFailedPrecondition(status)) return status;
-  return absl::UnavailableError(
-      StrCat(FirstLine(status), "\n", kFailureAdvice));
+absl::Status AsDeviceFailure(absl::Status status, int device) {
+  if (status.ok() || absl::IsResourceExhausted(status)) return status;
+  return FailedDevice(device, FirstLine(status));
 }
 
 void IgnoreFailure(cudaError_t status) {

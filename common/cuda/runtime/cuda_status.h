@@ -19,13 +19,14 @@ namespace millrace::cuda {
 // process without the device.
 absl::Status CudaStatus(cudaError_t status, std::string_view what);
 
-// Returns the error of a device that has been opened: as CudaStatus() does, but
-// UNAVAILABLE for everything other than too little memory, since such a device
-// could be used before.
+// Returns the error of a device that has been opened, other than that of too
+// little memory. UNAVAILABLE, whatever it is, since the device could be used
+// before; the first line names the device, the second says what to do.
 absl::Status DeviceFailureStatus(cudaError_t status, int device);
 
-// Does the same to an error of CudaStatus() or of what calls it.
-absl::Status AsDeviceFailure(absl::Status status);
+// Makes the same of an error of CudaStatus(), or of what calls it, about such a
+// device. RESOURCE_EXHAUSTED and OK remain what they are.
+absl::Status AsDeviceFailure(absl::Status status, int device);
 
 // Takes an error back from the runtime. For calls that give something back,
 // which fail only if the device does not work any longer.

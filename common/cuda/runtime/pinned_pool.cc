@@ -73,7 +73,7 @@ absl::StatusOr<std::shared_ptr<std::byte>> PinnedPool::Allocate(
       DropIdle();
       pinned = Pin(size);
     }
-    MILLRACE_RETURN_IF_ERROR(AsDeviceFailure(pinned.status()));
+    MILLRACE_RETURN_IF_ERROR(AsDeviceFailure(pinned.status(), device_));
     block = *pinned;
   }
   {

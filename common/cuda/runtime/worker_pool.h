@@ -42,7 +42,7 @@ class WorkerPool {
   absl::StatusOr<Outcome> Run(
       absl::FunctionRef<absl::StatusOr<Outcome>(Worker&)> work) {
     const ScopedDevice current(device_);
-    MILLRACE_RETURN_IF_ERROR(AsDeviceFailure(current.status()));
+    MILLRACE_RETURN_IF_ERROR(AsDeviceFailure(current.status(), device_));
     absl::StatusOr<Outcome> outcome = Outcome::kNoMemory;
     const absl::StatusOr<bool> enough = gate_->Run([&] {
       outcome = RunOnce(work);
@@ -63,7 +63,7 @@ class WorkerPool {
       absl::FunctionRef<absl::StatusOr<Outcome>(Worker&)> work) {
     absl::StatusOr<std::unique_ptr<Worker>> worker = Take();
     if (absl::IsResourceExhausted(worker.status())) return Outcome::kNoMemory;
-    MILLRACE_RETURN_IF_ERROR(AsDeviceFailure(worker.status()));
+    MILLRACE_RETURN_IF_ERROR(AsDeviceFailure(worker.status(), device_));
     absl::StatusOr<Outcome> outcome = work(**worker);
     // Others may need the memory of one that had too little.
     if (!(*worker)->failed() && !LacksMemory(outcome)) {

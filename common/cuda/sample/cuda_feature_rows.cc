@@ -70,7 +70,7 @@ absl::StatusOr<bool> CudaFeatureRows::Gather(const Request& request,
   uint64_t on_device = 0;
   const auto gather = [&](RowWorker& worker) -> absl::StatusOr<GatherOutcome> {
     const absl::StatusOr<const void*> target = DevicePointer(out);
-    MILLRACE_RETURN_IF_ERROR(AsDeviceFailure(target.status()));
+    MILLRACE_RETURN_IF_ERROR(AsDeviceFailure(target.status(), pool.device()));
     absl::StatusOr<GatherOutcome> gathered =
         worker.Gather(column, request.parts, request.rows,
                       static_cast<std::byte*>(const_cast<void*>(*target)));

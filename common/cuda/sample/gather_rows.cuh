@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -66,25 +68,34 @@ __device__ inline RowPlace FindRow(const FeatureColumn& column,
   return {part.pinned + row * column.row_bytes, false};
 }
 
+// The binary logarithm of the number of threads that copy a row together: one
+// for each word, but a warp at most.
+inline unsigned RowThreadBits(uint64_t row_words) {
+  return std::min<unsigned>(std::bit_width(row_words - 1),
+                            std::bit_width(kWarp - 1));
+}
+
 // Copies rows of a column to `to`, one after another, in words that all rows
-// are aligned for. A thread for each word. Rows that do not exist become zeros.
+// are aligned for. Each row is copied by 2^thread_bits neighbouring threads, which
+// look it up once each, however wide it is. Rows that do not exist become zeros.
 template <typename Word>
 __global__ void __launch_bounds__(kMaxBlock)
-    GatherWantedRows(FeatureColumn column, WantedRows wanted, Word* to,
-                     RowTally* tally) {
+    GatherWantedRows(FeatureColumn column, WantedRows wanted,
+                     unsigned thread_bits, Word* to, RowTally* tally) {
   const uint64_t row_words = column.row_bytes / sizeof(Word);
-  const uint64_t words = wanted.count * row_words;
+  const uint64_t row_threads = uint64_t{1} << thread_bits;
+  const uint64_t work = wanted.count << thread_bits;
   uint32_t device_rows = 0;
-  for (uint64_t i = ThreadOfGrid(); i < words; i += ThreadsOfGrid()) {
-    const uint64_t word = i % row_words;
-    const RowPlace place = FindRow(column, wanted, i / row_words);
-    if (place.data == nullptr) {
-      Report(&tally->trouble, kBadRow);
-      to[i] = Word{};
-      continue;
+  for (uint64_t i = ThreadOfGrid(); i < work; i += ThreadsOfGrid()) {
+    const uint64_t first = i & (row_threads - 1);
+    const RowPlace place = FindRow(column, wanted, i >> thread_bits);
+    const auto* row = reinterpret_cast<const Word*>(place.data);
+    Word* to_row = to + (i >> thread_bits) * row_words;
+    if (row == nullptr) Report(&tally->trouble, kBadRow);
+    if (first == 0 && place.on_device) ++device_rows;
+    for (uint64_t word = first; word < row_words; word += row_threads) {
+      to_row[word] = row == nullptr ? Word{} : row[word];
     }
-    to[i] = reinterpret_cast<const Word*>(place.data)[word];
-    if (word == 0 && place.on_device) ++device_rows;
   }
   if (device_rows > 0) atomicAdd(&tally->device_rows, device_rows);
 }

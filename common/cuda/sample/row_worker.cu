@@ -21,9 +21,9 @@ namespace {
 template <typename Word>
 void Launch(const FeatureColumn& column, const WantedRows& wanted,
             std::byte* to, RowTally* tally, CudaQueue& queue) {
-  const uint64_t words = wanted.count * (column.row_bytes / sizeof(Word));
-  queue.LaunchEach(GatherWantedRows<Word>, words, column, wanted,
-                   reinterpret_cast<Word*>(to), tally);
+  const unsigned bits = RowThreadBits(column.row_bytes / sizeof(Word));
+  queue.LaunchEach(GatherWantedRows<Word>, wanted.count << bits, column, wanted,
+                   bits, reinterpret_cast<Word*>(to), tally);
 }
 
 // Copies in the widest words that rows and `to` are aligned for.

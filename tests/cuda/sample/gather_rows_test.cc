@@ -101,11 +101,12 @@ Gathered Gather(const FeatureColumn& column, const std::vector<uint64_t>& rows,
   std::memset(to.bytes, 0xCD, sizeof to.bytes);
   Gathered gathered;
   ThreadQueue queue;
-  queue.LaunchEach(cuda::GatherWantedRows<Word>,
-                   rows.size() * column.row_bytes / sizeof(Word), column,
+  const unsigned bits =
+      cuda::RowThreadBits(column.row_bytes / sizeof(Word));
+  queue.LaunchEach(cuda::GatherWantedRows<Word>, rows.size() << bits, column,
                    cuda::WantedRows{parts.empty() ? nullptr : parts.data(),
                                     rows.data(), rows.size()},
-                   reinterpret_cast<Word*>(to.bytes), &gathered.tally);
+                   bits, reinterpret_cast<Word*>(to.bytes), &gathered.tally);
   const std::byte* row = to.bytes;
   for (size_t i = 0; i < rows.size(); ++i, row += column.row_bytes) {
     gathered.rows.emplace_back(row, row + column.row_bytes);
@@ -137,6 +138,20 @@ TEST(GatherRowsTest, CopiesRowsOfAnyWidth) {
   ExpectRows<uint64_t>(40);
   ExpectRows<cuda::WideWord>(16);
   ExpectRows<cuda::WideWord>(48);
+  // A warp for each row: one word for each of its threads, more, and fewer.
+  ExpectRows<uint32_t>(128);
+  ExpectRows<uint16_t>(130);
+  ExpectRows<uint8_t>(31);
+  ExpectRows<uint8_t>(333);
+}
+
+TEST(GatherRowsTest, SharesRowsAmongThreads) {
+  EXPECT_EQ(cuda::RowThreadBits(1), 0);
+  EXPECT_EQ(cuda::RowThreadBits(2), 1);
+  EXPECT_EQ(cuda::RowThreadBits(3), 2);
+  EXPECT_EQ(cuda::RowThreadBits(16), 4);
+  EXPECT_EQ(cuda::RowThreadBits(17), 5);
+  EXPECT_EQ(cuda::RowThreadBits(1433), 5);
 }
 
 TEST(GatherRowsTest, ReadsSharesOutOfReachInPinnedMemory) {
