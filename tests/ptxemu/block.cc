@@ -2,7 +2,6 @@
 #include "tests/ptxemu/block.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -26,45 +25,11 @@ Extent PlaceIn(uint64_t number, const Extent& whole) {
           static_cast<uint32_t>(number / whole.x / whole.y)};
 }
 
-// Threads of blocks that have ended, whose memory the next ones use again. The
-// runtime's lock guards them.
-std::vector<Thread>& SpareThreads() {
-  static auto* const threads = new std::vector<Thread>;
-  return *threads;
-}
-
-Thread TakeSpareThread() {
-  std::vector<Thread>& spare = SpareThreads();
-  if (spare.empty()) return Thread();
-  Thread thread = std::move(spare.back());
-  spare.pop_back();
-  return thread;
-}
-
-Thread MakeThread(const Launch& launch, uint32_t index) {
-  const Function& kernel = *launch.kernel;
-  Thread spare = TakeSpareThread();
-  Thread thread;
-  thread.place = PlaceIn(index, launch.block);
-  thread.index = index;
-  thread.lane = index % kWarpSize;
-  thread.warp = index / kWarpSize;
-  thread.frames = std::move(spare.frames);
-  thread.frames.resize(1);
-  Frame& frame = thread.frame();
-  frame.function = &kernel;
-  frame.next = 0;
-  frame.parameters = launch.parameters;
-  frame.call_parameters.assign(kernel.call_bytes, 0);
-  thread.registers = std::move(spare.registers);
-  thread.registers.resize(kernel.register_masks.size());
-  std::transform(kernel.register_masks.begin(), kernel.register_masks.end(),
-                 thread.registers.begin(),
-                 [](uint64_t mask) { return kFreshRegister & mask; });
-  thread.FindFrameRegisters();
-  thread.local = std::move(spare.local);
-  thread.local.assign(kernel.local_bytes, kFreshSharedByte);
-  return thread;
+// The memory of threads that have exited, which others use again while it is
+// still in the caches. The runtime's lock guards it.
+std::vector<ThreadMemory>& SpareMemory() {
+  static auto* const spare = new std::vector<ThreadMemory>;
+  return *spare;
 }
 
 }  // namespace
@@ -81,15 +46,41 @@ Block::Block(const Launch& launch, uint64_t number, uint64_t last_instruction,
       dynamic_shared_(RoundUp(kernel_.shared_bytes, kSharedAlignment)),
       shared_(dynamic_shared_ + launch.dynamic_shared_bytes, kFreshSharedByte),
       unfinished_(static_cast<uint32_t>(launch.block.Count())) {
+  for (const uint64_t mask : kernel_.register_masks) {
+    fresh_registers_.push_back(kFreshRegister & mask);
+  }
   threads_.reserve(unfinished_);
   for (uint32_t index = 0; index < unfinished_; ++index) {
-    threads_.push_back(MakeThread(launch, index));
+    threads_.push_back({.place = PlaceIn(index, launch.block),
+                        .index = index,
+                        .lane = index % kWarpSize,
+                        .warp = index / kWarpSize});
   }
 }
 
-Block::~Block() {
-  std::move(threads_.begin(), threads_.end(),
-            std::back_inserter(SpareThreads()));
+void Block::Start(Thread* thread) const {
+  std::vector<ThreadMemory>& spare = SpareMemory();
+  if (!spare.empty()) {
+    thread->memory = std::move(spare.back());
+    spare.pop_back();
+  }
+  thread->memory.frames.resize(1);
+  Frame& frame = thread->frame();
+  frame.function = &kernel_;
+  frame.next = 0;
+  frame.parameters = launch_.parameters;
+  frame.call_parameters.assign(kernel_.call_bytes, 0);
+  thread->memory.registers = fresh_registers_;
+  thread->FindFrameRegisters();
+  thread->memory.local.assign(kernel_.local_bytes, kFreshSharedByte);
+  thread->state = Thread::State::kReady;
+}
+
+void Block::Exit(Thread* thread) {
+  SpareMemory().push_back(std::move(thread->memory));
+  thread->state = Thread::State::kExited;
+  --unfinished_;
+  ReleaseBarriers();
 }
 
 int Block::DrawQuantum() {
@@ -107,12 +98,13 @@ int Block::DrawQuantum() {
 absl::Status Block::RunRound() {
   ready_.clear();
   for (const Thread& thread : threads_) {
-    if (thread.state == Thread::State::kReady) ready_.push_back(thread.index);
+    if (thread.CanRun()) ready_.push_back(thread.index);
   }
   if (ready_.empty()) return DescribeDeadlock();
   std::shuffle(ready_.begin(), ready_.end(), random_);
   for (const uint32_t index : ready_) {
     Thread& thread = threads_[index];
+    if (thread.state == Thread::State::kNew) Start(&thread);
     const absl::Status status = RunThread(&thread, DrawQuantum());
     if (!status.ok()) return AddPlace(status, thread);
   }

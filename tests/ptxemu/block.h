@@ -25,7 +25,6 @@ class Block {
   // once LaunchStatistics::instructions exceeds `last_instruction`.
   Block(const Launch& launch, uint64_t number, uint64_t last_instruction,
         std::mt19937_64* random);
-  ~Block();
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
 
@@ -38,6 +37,9 @@ class Block {
   int DrawQuantum();
   absl::Status DescribeDeadlock() const;
   absl::Status AddPlace(const absl::Status& fault, const Thread& thread) const;
+
+  void Start(Thread* thread) const;
+  void Exit(Thread* thread);
 
   // Meetings of threads. Each returns when the thread has to wait, or with all
   // members ready to go on behind the instruction.
@@ -67,7 +69,6 @@ class Block {
   void ConvertAddress(Thread* thread, const Instruction& in) const;
   absl::Status Call(Thread* thread, const Instruction& in) const;
   void Return(Thread* thread);
-  void Exit(Thread* thread);
 
   uint64_t Value(const Thread& thread, const Operand& operand) const {
     if (operand.kind == Operand::Kind::kRegister && !operand.is_negated) {
@@ -97,6 +98,7 @@ class Block {
   int grain_;
   size_t dynamic_shared_;  // the offset of dynamic shared memory
   std::vector<uint8_t> shared_;
+  std::vector<uint64_t> fresh_registers_;  // what those of a new thread hold
   std::vector<Thread> threads_;
   std::vector<uint32_t> ready_;
   uint32_t unfinished_;

@@ -186,7 +186,7 @@ absl::StatusOr<uint8_t*> Block::Resolve(Thread* thread, const Instruction& in,
     return ResolveIn(&shared_, offset, bytes, "shared");
   }
   if (space == Space::kLocal) {
-    return ResolveIn(&thread->local, offset, bytes, "local");
+    return ResolveIn(&thread->memory.local, offset, bytes, "local");
   }
   return Memory::Get().Resolve(address, bytes, in.line);
 }
@@ -398,14 +398,15 @@ absl::Status Block::Call(Thread* thread, const Instruction& in) const {
     return absl::InternalError(
         absl::StrCat("a call of the unknown function ", call.name));
   }
-  if (thread->frames.size() > kMaxFrames) {
+  if (thread->memory.frames.size() > kMaxFrames) {
     return absl::InternalError("stack overflow");
   }
-  Frame frame{.function = callee,
-              .first_register = static_cast<uint32_t>(thread->registers.size()),
-              .first_local = static_cast<uint32_t>(thread->local.size()),
-              .parameters = std::vector<uint8_t>(callee->parameter_bytes),
-              .call_parameters = std::vector<uint8_t>(callee->call_bytes)};
+  Frame frame{
+      .function = callee,
+      .first_register = static_cast<uint32_t>(thread->memory.registers.size()),
+      .first_local = static_cast<uint32_t>(thread->memory.local.size()),
+      .parameters = std::vector<uint8_t>(callee->parameter_bytes),
+      .call_parameters = std::vector<uint8_t>(callee->call_bytes)};
   Frame& caller = thread->frame();
   for (size_t i = 0; i < call.arguments.size(); ++i) {
     const Parameter& parameter = callee->parameters[i];
@@ -416,21 +417,21 @@ absl::Status Block::Call(Thread* thread, const Instruction& in) const {
         ParametersAt(&caller, address)->data() + (address & kParamOffsetMask),
         parameter.bytes);
   }
-  thread->registers.resize(thread->registers.size() +
-                           callee->register_masks.size());
-  thread->local.resize(thread->local.size() +
-                       RoundUp(callee->local_bytes, kLocalAlignment));
-  thread->frames.push_back(std::move(frame));
+  thread->memory.registers.resize(thread->memory.registers.size() +
+                                  callee->register_masks.size());
+  thread->memory.local.resize(thread->memory.local.size() +
+                              RoundUp(callee->local_bytes, kLocalAlignment));
+  thread->memory.frames.push_back(std::move(frame));
   thread->FindFrameRegisters();
   return absl::OkStatus();
 }
 
 void Block::Return(Thread* thread) {
-  if (thread->frames.size() == 1) return Exit(thread);
-  const Frame callee = std::move(thread->frames.back());
-  thread->frames.pop_back();
-  thread->registers.resize(callee.first_register);
-  thread->local.resize(callee.first_local);
+  if (thread->memory.frames.size() == 1) return Exit(thread);
+  const Frame callee = std::move(thread->memory.frames.back());
+  thread->memory.frames.pop_back();
+  thread->memory.registers.resize(callee.first_register);
+  thread->memory.local.resize(callee.first_local);
   thread->FindFrameRegisters();
   Frame& caller = thread->frame();
   const CallTarget& call = *thread->instruction().call;
@@ -442,13 +443,6 @@ void Block::Return(Thread* thread) {
                 callee.parameters.data() + result.offset, result.bytes);
   }
   ++caller.next;
-}
-
-void Block::Exit(Thread* thread) {
-  thread->frames.resize(1);
-  thread->state = Thread::State::kExited;
-  --unfinished_;
-  ReleaseBarriers();
 }
 
 }  // namespace millrace::ptxemu

@@ -212,12 +212,12 @@ struct alignas(64) Instruction {
   BarrierReduction barrier_reduction = BarrierReduction::kCount;
   ShuffleKind shuffle = ShuffleKind::kIndex;
 
-  int target = -1;              // of a branch
+  int target = -1;  // of a branch
   Operand address;
   int64_t address_offset = 0;
   std::vector<Operand> vector;  // what is loaded, stored, split or joined
   Operand second_result;
-  Operand member_mask;       // of warp operations
+  Operand member_mask;  // of warp operations
   int line = 0;
   std::vector<int> targets;  // of an indexed branch
   std::shared_ptr<CallTarget> call;

@@ -164,7 +164,9 @@ bool Memory::HasPeerAccess(int from, int to) const {
   return (peers_[from] >> to & 1) != 0;
 }
 
-void Memory::ForgetChecked() { std::fill(std::begin(checked_), std::end(checked_), Checked()); }
+void Memory::ForgetChecked() {
+  std::fill(std::begin(checked_), std::end(checked_), Checked());
+}
 
 // Memory of a pool is open to the devices of the pool's own list; other memory,
 // to those that have enabled its device as a peer.

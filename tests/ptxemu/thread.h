@@ -15,16 +15,28 @@ namespace millrace::ptxemu {
 struct Frame {
   const Function* function;
   int next = 0;                 // the instruction that is executed next
-  uint32_t first_register = 0;  // in Thread::registers
-  uint32_t first_local = 0;     // in Thread::local
+  uint32_t first_register = 0;  // in ThreadMemory::registers
+  uint32_t first_local = 0;     // in ThreadMemory::local
   std::vector<uint8_t> parameters;
   std::vector<uint8_t> call_parameters;
 };
 
-struct Thread {
-  enum class State : uint8_t { kReady, kAtBarrier, kAtWarpOperation, kExited };
+struct ThreadMemory {
+  std::vector<Frame> frames;
+  std::vector<uint64_t> registers;  // of all frames
+  std::vector<uint8_t> local;       // of all frames
+};
 
-  State state = State::kReady;
+struct Thread {
+  enum class State : uint8_t {
+    kNew,  // has no memory yet
+    kReady,
+    kAtBarrier,
+    kAtWarpOperation,
+    kExited,  // has no memory any longer
+  };
+
+  State state = State::kNew;
   Extent place;  // threadIdx
   uint32_t index = 0;
   uint32_t lane = 0;
@@ -33,13 +45,12 @@ struct Thread {
   int barrier = 0;           // the barrier that it is at
   int barrier_threads = -1;  // how many that waits for; -1 for all
   bool carry = false;
-  std::vector<Frame> frames;
-  std::vector<uint64_t> registers;      // of all frames
-  uint64_t* frame_registers = nullptr;  // the last frame's, in `registers`
-  std::vector<uint8_t> local;           // memory of all frames
+  ThreadMemory memory = {};
+  uint64_t* frame_registers = nullptr;  // the last frame's, in `memory`
 
-  Frame& frame() { return frames.back(); }
-  const Frame& frame() const { return frames.back(); }
+  bool CanRun() const { return state == State::kNew || state == State::kReady; }
+  Frame& frame() { return memory.frames.back(); }
+  const Frame& frame() const { return memory.frames.back(); }
   const Instruction& instruction() const {
     return frame().function->code[frame().next];
   }
@@ -52,9 +63,9 @@ struct Thread {
     if (to.kind != Operand::Kind::kRegister) return;
     frame_registers[to.register_index] = value & to.value;
   }
-  // Must be called after a change of `frames` or of the size of `registers`.
+  // Must be called after a change of the frames or of the number of registers.
   void FindFrameRegisters() {
-    frame_registers = registers.data() + frame().first_register;
+    frame_registers = memory.registers.data() + frame().first_register;
   }
 };
 

@@ -27,8 +27,8 @@ std::string TextOf(cudaError_t status) {
 }
 
 absl::Status FailedDevice(int device, std::string_view why) {
-  return absl::UnavailableError(StrCat("CUDA device ", device, " has failed: ",
-                                       why, "\n", kFailureAdvice));
+  return absl::UnavailableError(StrCat(
+      "CUDA device ", device, " has failed: ", why, "\n", kFailureAdvice));
 }
 
 }  // namespace

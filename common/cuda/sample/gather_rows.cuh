@@ -76,8 +76,9 @@ inline unsigned RowThreadBits(uint64_t row_words) {
 }
 
 // Copies rows of a column to `to`, one after another, in words that all rows
-// are aligned for. Each row is copied by 2^thread_bits neighbouring threads, which
-// look it up once each, however wide it is. Rows that do not exist become zeros.
+// are aligned for. Each row is copied by 2^thread_bits neighbouring threads,
+// which look it up once each, however wide it is. Rows that do not exist become
+// zeros.
 template <typename Word>
 __global__ void __launch_bounds__(kMaxBlock)
     GatherWantedRows(FeatureColumn column, WantedRows wanted,

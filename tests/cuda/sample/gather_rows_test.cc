@@ -101,8 +101,7 @@ Gathered Gather(const FeatureColumn& column, const std::vector<uint64_t>& rows,
   std::memset(to.bytes, 0xCD, sizeof to.bytes);
   Gathered gathered;
   ThreadQueue queue;
-  const unsigned bits =
-      cuda::RowThreadBits(column.row_bytes / sizeof(Word));
+  const unsigned bits = cuda::RowThreadBits(column.row_bytes / sizeof(Word));
   queue.LaunchEach(cuda::GatherWantedRows<Word>, rows.size() << bits, column,
                    cuda::WantedRows{parts.empty() ? nullptr : parts.data(),
                                     rows.data(), rows.size()},
