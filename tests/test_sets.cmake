@@ -104,8 +104,9 @@ set(MILLRACE_SLOW_TESTS
 # AddressSanitizer. They have the label `many-starts`, and run there before a
 # release only; other tests run the same code.
 set(MILLRACE_MANY_STARTS_TESTS
-    compressed_import_test golden_digests_test npy_import_test programs_test
-    replicas_test)
+    added_split_test compressed_import_test golden_digests_test npy_import_test
+    programs_test replicas_test sampling_test secure_fleet_test
+    store_edits_test)
 
 # Tests of code that runs on GPUs.
 set(MILLRACE_CUDA_TESTS
