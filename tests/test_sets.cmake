@@ -58,6 +58,7 @@ set(MILLRACE_SERIAL_TESTS
     inflated_file_test ip_network_test job_identity_test job_options_test
     job_proto_test job_rules_test job_texts_test label_summary_test
     line_reader_test lineage_command_test lineage_test load_store_test
+    local_fleet_test
     manifest_proto_test manifest_test mapped_neighbor_source_test
     method_job_test
     metis_partition_test missing_rows_test negatives_test npy_graph_test

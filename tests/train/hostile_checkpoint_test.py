@@ -281,6 +281,8 @@ class HostileCheckpointTest(unittest.TestCase):
             with self.subTest(protocol=protocol):
                 self.refused(evil)
                 self.refused(self.with_pickle(evil))
+                if protocol not in (0, 2, pickle.HIGHEST_PROTOCOL):
+                    continue
                 self.refused(self.with_pickle(
                     b"\x80\x02" + body + b"0" + valid[2:]))
                 self.refused(self.with_pickle(pickle.dumps(
@@ -294,11 +296,9 @@ class HostileCheckpointTest(unittest.TestCase):
     def test_pickles_that_ask_for_much_memory(self):
         for name, data in large_pickles():
             with self.subTest(name=name):
-                self.refused(self.with_pickle(data))
-        for name in ("text of 4 GiB", "bytes of 4 GiB"):
-            with self.subTest(name=name):
-                self.refused_everywhere(
-                    self.with_pickle(dict(large_pickles())[name]))
+                refused = (self.refused_everywhere if name == "text of 4 GiB"
+                           else self.refused)
+                refused(self.with_pickle(data))
 
     def test_a_pickle_that_is_compressed(self):
         size = 512 << 20
