@@ -58,9 +58,8 @@ set(MILLRACE_SERIAL_TESTS
     inflated_file_test ip_network_test job_identity_test job_options_test
     job_proto_test job_rules_test job_texts_test label_summary_test
     line_reader_test lineage_command_test lineage_test load_store_test
-    local_fleet_test
-    manifest_proto_test manifest_test mapped_neighbor_source_test
-    method_job_test
+    local_fleet_test manifest_proto_test manifest_test
+    mapped_neighbor_source_test method_job_test
     metis_partition_test missing_rows_test negatives_test npy_graph_test
     npy_rows_test npy_test npz_formats_test numbers_test ogb_test
     option_errors_test output_test owner_groups_test partition_formats_test
@@ -101,7 +100,7 @@ set(MILLRACE_SLOW_TESTS
     train_rendezvous_test train_resume_test train_script_test
     train_supervise_test train_torch_load_test trainer_test typed_trainer_test)
 
-# Tests that start programs hundreds of times, which takes long under
+# Tests that start many programs, up to hundreds, which takes long under
 # AddressSanitizer. They have the label `many-starts`, and run there before a
 # release only; other tests run the same code.
 set(MILLRACE_MANY_STARTS_TESTS

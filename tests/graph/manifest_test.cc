@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <xxhash.h>
 
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -176,7 +177,7 @@ TEST(Manifest, AnyDamagedByteIsAnError) {
   for (size_t i = 0; i < text.size(); ++i) {
     constexpr char kFlips[] = {'\x01', '\x20', '\x80'};
     std::string damaged = text;
-    damaged[i] = static_cast<char>(damaged[i] ^ kFlips[i % 3]);
+    damaged[i] = static_cast<char>(damaged[i] ^ kFlips[i % std::size(kFlips)]);
     const auto parsed = ParseManifest(damaged, "store.json");
     EXPECT_FALSE(parsed.ok()) << "byte " << i;
     ExpectText(parsed.status());

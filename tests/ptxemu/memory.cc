@@ -9,7 +9,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
-#include <utility>
 
 #include "absl/strings/str_format.h"
 #include "common/base/round_up.h"
