@@ -3,12 +3,12 @@
 
 #include <ATen/ops/cat.h>
 #include <ATen/ops/embedding_bag.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 
-#include <algorithm>
-#include <cmath>
-#include <vector>
+#include <tuple>
+
+#include "client/nn/operators/operators.h"
+#include "client/tensor/batch_tensors.h"
 
 namespace millrace {
 namespace {
@@ -23,7 +23,7 @@ constexpr int64_t kBagMax = 2;
 at::Tensor Bag(const at::Tensor& source, const Neighbors& neighbors,
                int64_t mode, const std::optional<at::Tensor>& weights) {
   if (neighbors.index.size(0) == 0) {
-    return at::zeros({neighbors.rows(), source.size(1)}, at::kFloat);
+    return at::zeros({neighbors.rows(), source.size(1)}, source.options());
   }
   return std::get<0>(at::embedding_bag(
       source, neighbors.index, neighbors.indptr,
@@ -31,53 +31,16 @@ at::Tensor Bag(const at::Tensor& source, const Neighbors& neighbors,
       /*include_last_offset=*/true));
 }
 
-struct Lists {
-  const int32_t* indptr;
-  const int32_t* index;
-  int64_t expanded;
-};
-
-void FullWeights(const Lists& lists, int64_t rows, const int32_t* degree,
-                 float* edge, float* self) {
-  std::vector<float> inverse_root(rows);
-  for (int64_t i = 0; i < rows; ++i) {
-    const double plus_one = static_cast<double>(degree[i]) + 1.0;
-    inverse_root[i] = static_cast<float>(1.0 / std::sqrt(plus_one));
-    self[i] = static_cast<float>(1.0 / plus_one);
+// Number of edges of the first `rows` rows. A device is not asked, which would
+// wait for all its work.
+int64_t EdgesOf(const Neighbors& lists, int64_t rows) {
+  if (lists.indptr.is_cpu()) {
+    return lists.indptr.select(0, rows).item().toLong();
   }
-  for (int64_t i = 0; i < lists.expanded; ++i) {
-    const int32_t begin = lists.indptr[i];
-    const int32_t end = lists.indptr[i + 1];
-    if (begin == end) continue;
-    const float scale =
-        static_cast<float>(static_cast<double>(degree[i]) / (end - begin)) *
-        inverse_root[i];
-    for (int32_t e = begin; e < end; ++e) {
-      edge[e] = scale * inverse_root[lists.index[e]];
-    }
+  for (const Neighbors::Cut& cut : lists.cuts) {
+    if (cut.rows == rows) return cut.edges;
   }
-}
-
-void SampledWeights(const Lists& lists, int64_t rows, float* edge,
-                    float* self) {
-  std::vector<float> inverse_root(rows, 1.0f);
-  for (int64_t i = 0; i < lists.expanded; ++i) {
-    const int32_t* begin = lists.index + lists.indptr[i];
-    const int32_t* end = lists.index + lists.indptr[i + 1];
-    const auto others =
-        (end - begin) - std::count(begin, end, static_cast<int32_t>(i));
-    inverse_root[i] =
-        static_cast<float>(1.0 / std::sqrt(static_cast<double>(others) + 1.0));
-  }
-  for (int64_t i = 0; i < rows; ++i) {
-    self[i] = inverse_root[i] * inverse_root[i];
-  }
-  for (int64_t i = 0; i < lists.expanded; ++i) {
-    for (int32_t e = lists.indptr[i]; e < lists.indptr[i + 1]; ++e) {
-      const int32_t j = lists.index[e];
-      edge[e] = j == i ? 0.0f : inverse_root[i] * inverse_root[j];
-    }
-  }
+  TORCH_CHECK(false, "lists cannot be cut to ", rows, " rows");
 }
 
 }  // namespace
@@ -93,7 +56,7 @@ Neighbors FirstRows(const Neighbors& all, int64_t rows) {
     return first;
   }
   first.indptr = all.indptr.narrow(0, 0, rows + 1);
-  const int64_t edges = first.indptr.select(0, rows).item().toLong();
+  const int64_t edges = EdgesOf(all, rows);
   first.index = all.index.narrow(0, 0, edges);
   if (all.edge_weight.defined()) {
     first.edge_weight = all.edge_weight.narrow(0, 0, edges);
@@ -101,24 +64,23 @@ Neighbors FirstRows(const Neighbors& all, int64_t rows) {
   return first;
 }
 
-Neighbors WithSelfLoops(const Neighbors& lists) {
-  const int64_t rows = lists.rows();
-  const int32_t* indptr = lists.indptr.const_data_ptr<int32_t>();
-  const int32_t* index = lists.index.const_data_ptr<int32_t>();
-  Neighbors looped;
-  looped.indptr = at::empty({rows + 1}, at::kInt);
-  looped.index = at::empty({lists.index.size(0) + rows}, at::kInt);
-  int32_t* out_indptr = looped.indptr.mutable_data_ptr<int32_t>();
-  int32_t* begin = looped.index.mutable_data_ptr<int32_t>();
-  int32_t* out = begin;
-  out_indptr[0] = 0;
-  for (int64_t i = 0; i < rows; ++i) {
-    const auto own = static_cast<int32_t>(i);
-    out = std::remove_copy(index + indptr[i], index + indptr[i + 1], out, own);
-    *out++ = own;
-    out_indptr[i + 1] = static_cast<int32_t>(out - begin);
+Neighbors SendTo(at::Device device, const Neighbors& lists,
+                 const std::vector<uint32_t>& offsets) {
+  if (device.is_cpu()) return lists;
+  Neighbors sent{Send(lists.indptr, device), Send(lists.index, device),
+                 Send(lists.edge_weight, device),
+                 Send(lists.self_weight, device)};
+  for (const int64_t rows : offsets) {
+    if (rows > lists.rows()) break;
+    sent.cuts.push_back({rows, EdgesOf(lists, rows)});
   }
-  looped.index = looped.index.narrow(0, 0, out - begin);
+  return sent;
+}
+
+Neighbors WithSelfLoops(const Neighbors& lists) {
+  Neighbors looped;
+  std::tie(looped.indptr, looped.index) =
+      operators::SelfLoops(lists.indptr, lists.index);
   return looped;
 }
 
@@ -136,19 +98,12 @@ at::Tensor WeightedSumOfNeighbors(const at::Tensor& source,
 }
 
 void GcnWeights(GcnNorm norm, int64_t rows, const at::Tensor& degree,
-                Neighbors& neighbors) {
-  neighbors.edge_weight = at::empty({neighbors.index.size(0)}, at::kFloat);
-  neighbors.self_weight = at::empty({rows}, at::kFloat);
-  const Lists lists{neighbors.indptr.const_data_ptr<int32_t>(),
-                    neighbors.index.const_data_ptr<int32_t>(),
-                    neighbors.rows()};
-  float* edge = neighbors.edge_weight.mutable_data_ptr<float>();
-  float* self = neighbors.self_weight.mutable_data_ptr<float>();
-  if (norm == GcnNorm::kFull) {
-    FullWeights(lists, rows, degree.const_data_ptr<int32_t>(), edge, self);
-  } else {
-    SampledWeights(lists, rows, edge, self);
-  }
+                Neighbors& lists) {
+  std::tie(lists.edge_weight, lists.self_weight) =
+      norm == GcnNorm::kFull
+          ? operators::FullGcnWeights(lists.indptr, lists.index,
+                                      degree.narrow(0, 0, rows))
+          : operators::SampledGcnWeights(lists.indptr, lists.index, rows);
 }
 
 }  // namespace millrace

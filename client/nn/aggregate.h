@@ -5,6 +5,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <vector>
 
 namespace millrace {
 
@@ -17,12 +18,27 @@ struct Neighbors {
   at::Tensor edge_weight;  // [e] float
   at::Tensor self_weight;  // [rows] float
 
+  // Where lists that are not on the CPU can be cut: their first `rows` rows have
+  // so many edges. The numbers of rows rise.
+  struct Cut {
+    int64_t rows = 0;
+    int64_t edges = 0;
+  };
+  std::vector<Cut> cuts = {};
+
   int64_t rows() const { return indptr.size(0) - 1; }
 };
 
 // The lists of the first `rows` rows; rows past the end of `all` get empty
-// lists (nodes that were not expanded). Weights are cut in the same way.
+// lists (nodes that were not expanded). Weights are cut in the same way. Lists
+// that are not on the CPU must have a cut there.
 Neighbors FirstRows(const Neighbors& all, int64_t rows);
+
+// Returns the lists on `device`, with a cut at each of `offsets`, in ascending
+// order, up to their number of rows. On the CPU, returns them as they are. Does
+// not wait for copies out of pinned memory.
+Neighbors SendTo(at::Device device, const Neighbors& lists,
+                 const std::vector<uint32_t>& offsets);
 
 // Lists of graphs in which node i is row i on both sides. Replaces each node's
 // self loops by exactly one, at the end of its list.

@@ -1,86 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/nn/attention.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/empty_like.h>
-#include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include "client/nn/attention_kernel.h"
+#include "client/nn/operators/operators.h"
 
 namespace millrace {
 namespace {
-
-// Raw pointers to the lists and matrices that both passes read.
-struct Views {
-  Views(const at::Tensor& indptr_tensor, const at::Tensor& index_tensor,
-        const at::Tensor& values_tensor, const at::Tensor& source_score_tensor,
-        const at::Tensor& target_score_tensor, const at::Tensor& mask_tensor)
-      : rows(indptr_tensor.size(0) - 1),
-        sources(values_tensor.size(0)),
-        heads(source_score_tensor.size(1)),
-        width(values_tensor.size(1)),
-        indptr(indptr_tensor.const_data_ptr<int32_t>()),
-        index(index_tensor.const_data_ptr<int32_t>()),
-        values(values_tensor.const_data_ptr<float>()),
-        source_score(source_score_tensor.const_data_ptr<float>()),
-        target_score(target_score_tensor.const_data_ptr<float>()),
-        mask(mask_tensor.numel() > 0 ? mask_tensor.const_data_ptr<float>()
-                                     : nullptr) {}
-
-  float score(int64_t row, int32_t edge, int64_t head) const {
-    return source_score[index[edge] * heads + head] +
-           target_score[row * heads + head];
-  }
-  float factor(int64_t cell) const {
-    return mask == nullptr ? 1.0f : mask[cell];
-  }
-
-  const int64_t rows, sources, heads, width;
-  const int32_t* const indptr;
-  const int32_t* const index;
-  const float* const values;
-  const float* const source_score;
-  const float* const target_score;
-  const float* const mask;
-};
-
-// Writes weights[e, head] for the list of one row.
-void WriteWeights(const Views& views, int64_t row, int64_t head,
-                  float* weights) {
-  const int32_t begin = views.indptr[row], end = views.indptr[row + 1];
-  for (int32_t e = begin; e < end; ++e) {
-    weights[e * views.heads + head] = LeakyRelu(views.score(row, e, head));
-  }
-  Softmax(begin, end, views.heads, weights + head);
-}
-
-// Gradients of one row's scores, given that row's `grad` [H, C].
-void SoftmaxBackward(const Views& views, int64_t row, const float* weights,
-                     const float* grad, float* edge_score,
-                     float* target_score) {
-  const int32_t begin = views.indptr[row], end = views.indptr[row + 1];
-  for (int64_t head = 0; head < views.heads; ++head) {
-    float mean = 0;
-    for (int32_t e = begin; e < end; ++e) {
-      const int64_t cell = e * views.heads + head;
-      edge_score[cell] =
-          views.factor(cell) * Dot(grad + head * views.width,
-                                   views.values + views.index[e] * views.width,
-                                   views.width);
-      mean += weights[cell] * edge_score[cell];
-    }
-    float total = 0;
-    for (int32_t e = begin; e < end; ++e) {
-      const int64_t cell = e * views.heads + head;
-      const float slope = LeakyReluSlope(views.score(row, e, head));
-      edge_score[cell] = slope * weights[cell] * (edge_score[cell] - mean);
-      total += edge_score[cell];
-    }
-    target_score[row * views.heads + head] = total;
-  }
-}
 
 class Attention final : public torch::autograd::Function<Attention> {
  public:
@@ -92,109 +19,50 @@ class Attention final : public torch::autograd::Function<Attention> {
                             const at::Tensor& target_score,
                             const at::Tensor& indptr, const at::Tensor& index,
                             const at::Tensor& mask) {
-    const at::Tensor v = values.contiguous(), s = source_score.contiguous(),
-                     t = target_score.contiguous();
-    const Views views(indptr, index, v, s, t, mask);
-    const at::Tensor weights =
-        at::empty({index.size(0), views.heads}, at::kFloat);
-    const at::Tensor out =
-        at::zeros({views.rows, views.heads, views.width}, at::kFloat);
-    float* weight = weights.mutable_data_ptr<float>();
-    float* sums = out.mutable_data_ptr<float>();
-    at::parallel_for(0, views.rows, kAttentionGrainRows,
-                     [&](int64_t begin, int64_t end) {
-                       for (int64_t i = begin; i < end; ++i) {
-                         SumRow(views, i, weight, sums);
-                       }
-                     });
-    context->save_for_backward({v, s, t, indptr, index, mask, weights});
-    return out;
+    const auto [sums, weights] = operators::Attend(
+        values, source_score, target_score, {indptr, index, mask});
+    context->save_for_backward(
+        {values, source_score, target_score, indptr, index, mask, weights});
+    return sums;
   }
 
   static Tensors backward(Context* context, Tensors grads) {
     const Tensors saved = context->get_saved_variables();
-    const Views views(saved[3], saved[4], saved[0], saved[1], saved[2],
-                      saved[5]);
-    const at::Tensor grad_out = grads[0].contiguous();
-    const float* grad = grad_out.const_data_ptr<float>();
-    const float* weight = saved[6].const_data_ptr<float>();
-    const at::Tensor edge_score = at::empty_like(saved[6]);
-    const at::Tensor target_score = at::empty_like(saved[2]);
-    float* edge = edge_score.mutable_data_ptr<float>();
-    float* target = target_score.mutable_data_ptr<float>();
-    const int64_t row_size = views.heads * views.width;
-    at::parallel_for(0, views.rows, kAttentionGrainRows,
-                     [&](int64_t begin, int64_t end) {
-                       for (int64_t i = begin; i < end; ++i) {
-                         SoftmaxBackward(views, i, weight, grad + i * row_size,
-                                         edge, target);
-                       }
-                     });
-    const at::Tensor source_score = at::zeros(saved[1].sizes(), at::kFloat);
     // Raw features of the first layer need no gradient.
-    at::Tensor values;
-    if (context->needs_input_grad(0)) {
-      values = at::zeros(saved[0].sizes(), at::kFloat);
-    }
-    float* source = source_score.mutable_data_ptr<float>();
-    float* value =
-        values.defined() ? values.mutable_data_ptr<float>() : nullptr;
-    const EdgesBySource lists(views.indptr, views.index, views.rows,
-                              views.sources);
-    at::parallel_for(
-        0, views.sources, kAttentionGrainRows, [&](int64_t begin, int64_t end) {
-          for (int64_t k = lists.begin[begin]; k < lists.begin[end]; ++k) {
-            const int32_t e = lists.edge[k];
-            AddEdge(views, e, grad + lists.row[e] * row_size, weight, edge,
-                    source, value);
-          }
-        });
-    return {values, source_score, target_score, {}, {}, {}};
-  }
-
- private:
-  static void SumRow(const Views& views, int64_t row, float* weights,
-                     float* sums) {
-    for (int64_t head = 0; head < views.heads; ++head) {
-      WriteWeights(views, row, head, weights);
-    }
-    float* out = sums + row * views.heads * views.width;
-    for (int32_t e = views.indptr[row]; e < views.indptr[row + 1]; ++e) {
-      const float* value = views.values + views.index[e] * views.width;
-      for (int64_t head = 0; head < views.heads; ++head) {
-        const int64_t cell = e * views.heads + head;
-        AddScaled(weights[cell] * views.factor(cell), value, views.width,
-                  out + head * views.width);
-      }
-    }
-  }
-
-  // Adds edge e's part of the gradients of its source; `grad` is that of its
-  // row. `values` is null if its gradient is not needed.
-  static void AddEdge(const Views& views, int32_t e, const float* grad,
-                      const float* weights, const float* edge_score,
-                      float* source_score, float* values) {
-    const int64_t j = views.index[e];
-    for (int64_t head = 0; head < views.heads; ++head) {
-      const int64_t cell = e * views.heads + head;
-      source_score[j * views.heads + head] += edge_score[cell];
-      if (values == nullptr) continue;
-      AddScaled(weights[cell] * views.factor(cell), grad + head * views.width,
-                views.width, values + j * views.width);
-    }
+    const bool needs_values = context->needs_input_grad(0);
+    auto [values, source_score, target_score] = operators::AttendBackward(
+        grads[0].contiguous(), saved[0], saved[1], saved[2],
+        {saved[3], saved[4], saved[5]}, saved[6], needs_values);
+    return {needs_values ? values : at::Tensor(),
+            source_score,
+            target_score,
+            {},
+            {},
+            {}};
   }
 };
 
 }  // namespace
 
+at::Tensor AttentionDropout(const Neighbors& neighbors, int64_t heads,
+                            double rate, const DropoutKey& key, int place) {
+  const int64_t edges = neighbors.index.size(0);
+  const at::Tensor factors =
+      DropoutFactors(edges * heads, neighbors.index, rate, key, place);
+  return factors.defined() ? factors.view({edges, heads}) : factors;
+}
+
+at::Tensor DefinedMask(const at::Tensor& mask, const at::Tensor& place) {
+  return mask.defined() ? mask
+                        : at::empty({0}, place.options().dtype(at::kFloat));
+}
+
 at::Tensor AttendToNeighbors(const AttentionInput& input,
                              const Neighbors& neighbors) {
-  // A custom Function accepts no undefined tensors.
-  const at::Tensor mask =
-      input.mask.defined() ? input.mask : at::empty({0}, at::kFloat);
-  return Attention::apply(input.values, input.source_score, input.target_score,
-                          neighbors.indptr.contiguous(),
-                          neighbors.index.contiguous(), mask);
+  return Attention::apply(
+      input.values.contiguous(), input.source_score.contiguous(),
+      input.target_score.contiguous(), neighbors.indptr.contiguous(),
+      neighbors.index.contiguous(), DefinedMask(input.mask, input.values));
 }
 
 }  // namespace millrace

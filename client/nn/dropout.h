@@ -20,5 +20,9 @@ struct DropoutKey {
 // function of (key, layer, i), for any number of threads. `rate` is in [0, 1).
 at::Tensor Dropout(const at::Tensor& rows, double rate, const DropoutKey& key,
                    int layer);
+// Returns what Dropout() would multiply `count` elements by, [count], on the
+// device of `place`; undefined if it would keep all of them.
+at::Tensor DropoutFactors(int64_t count, const at::Tensor& place, double rate,
+                          const DropoutKey& key, int layer);
 
 }  // namespace millrace

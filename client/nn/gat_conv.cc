@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ATen/ops/bmm.h>
 #include <ATen/ops/linear.h>
-#include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
 
 #include "client/nn/attention.h"
@@ -90,11 +89,9 @@ at::Tensor GatConv::Forward(const at::Tensor& source, const at::Tensor& target,
   input.values = source;
   input.source_score = Scores(source, source_weight_, source_score_);
   input.target_score = Scores(target, target_weight_, target_score_);
-  if (pass.training && dropout_ > 0) {
-    input.mask =
-        Dropout(at::ones({neighbors.index.size(0), heads_}, at::kFloat),
-                dropout_, pass.dropout, dropout_place_);
-  }
+  input.mask = AttentionDropout(neighbors, heads_,
+                                pass.training ? dropout_ : 0, pass.dropout,
+                                dropout_place_);
   // The projection is linear, so it can be applied after the sum.
   const at::Tensor sum = AttendToNeighbors(input, neighbors);
   const at::Tensor weight = source_weight_.view({heads_, width_, in_});

@@ -27,7 +27,8 @@ int DropoutPlace(int layer, size_t place) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Model>> Model::Create(
-    const ModelConfig& config, const std::optional<GraphShape>& shape) {
+    const ModelConfig& config, const std::optional<GraphShape>& shape,
+    at::Device device) {
   const GraphShape known =
       shape.has_value() ? *shape : GraphShape::Homogeneous(config.in);
   MILLRACE_RETURN_IF_ERROR(ValidateModel(config, known));
@@ -35,14 +36,15 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Create(
   std::unique_ptr<ScriptModel> script;
   if (config.kind == ModelKind::kScript) {
     MILLRACE_ASSIGN_OR_RETURN(
-        script, ScriptModel::Load(config.script, known, config.layers));
+        script,
+        ScriptModel::Load(config.script, known, config.layers, device));
     made.out = made.hidden = script->outputs();
     made.graph_head = false;
   }
   return CatchTorch(
       "making the model", [&]() -> absl::StatusOr<std::unique_ptr<Model>> {
-        return std::unique_ptr<Model>(
-            new Model(made, known, std::move(script), Initializer(made.seed)));
+        return std::unique_ptr<Model>(new Model(
+            made, known, std::move(script), Initializer(made.seed), device));
       });
 }
 
@@ -51,7 +53,8 @@ absl::StatusOr<int64_t> Model::CountParameters(const ModelConfig& config,
   MILLRACE_RETURN_IF_ERROR(ValidateModel(config, shape));
   const absl::StatusOr<int64_t> count =
       CatchTorch("counting parameters", [&]() -> absl::StatusOr<int64_t> {
-        const Model model(config, shape, nullptr, Initializer::ShapesOnly());
+        const Model model(config, shape, nullptr, Initializer::ShapesOnly(),
+                          at::kMeta);
         int64_t sum = 0;
         for (const NamedTensor& named : model.parameters().parameters()) {
           sum += named.tensor.numel();
@@ -63,10 +66,12 @@ absl::StatusOr<int64_t> Model::CountParameters(const ModelConfig& config,
 }
 
 Model::Model(const ModelConfig& config, const GraphShape& shape,
-             std::unique_ptr<ScriptModel> script, Initializer initializer)
+             std::unique_ptr<ScriptModel> script, Initializer initializer,
+             at::Device device)
     : config_(config),
       shape_(shape),
       needed_(shape.NeededTypes(config.layers)),
+      parameters_(device),
       inputs_(shape.types.size()),
       script_(std::move(script)) {
   if (script_ == nullptr) {

@@ -65,11 +65,13 @@ struct Subgraph {
 // Not thread-safe.
 class Model {
  public:
-  // Fails like ValidateModel and ScriptModel::Load. Without `shape`: a
-  // homogeneous graph with config.in features.
+  // Makes a model on `device`, for subgraphs on it. Fails like ValidateModel and
+  // ScriptModel::Load. Without `shape`: a homogeneous graph with config.in
+  // features.
   static absl::StatusOr<std::unique_ptr<Model>> Create(
       const ModelConfig& config,
-      const std::optional<GraphShape>& shape = std::nullopt);
+      const std::optional<GraphShape>& shape = std::nullopt,
+      at::Device device = at::kCPU);
 
   // Number of values that such a model would learn, computed without creating
   // it; the largest int64_t if they exceed that or any memory. Not for scripts.
@@ -80,6 +82,7 @@ class Model {
   // For a script, `out` and `hidden` are the columns of its result.
   const ModelConfig& config() const { return config_; }
   const GraphShape& shape() const { return shape_; }
+  at::Device device() const { return parameters_.device(); }
   ParameterSet& parameters() { return parameters_; }
   const ParameterSet& parameters() const { return parameters_; }
 
@@ -140,7 +143,8 @@ class Model {
 
  private:
   Model(const ModelConfig& config, const GraphShape& shape,
-        std::unique_ptr<ScriptModel> script, Initializer initializer);
+        std::unique_ptr<ScriptModel> script, Initializer initializer,
+        at::Device device);
   void MakeLayers(Initializer& initializer);
 
   // Whether NodeInput comes first.

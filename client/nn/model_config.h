@@ -18,7 +18,7 @@ inline constexpr int kMaxLayers = 255;
 // Describes a model. Errors name its fields, with "model" for `kind`.
 struct ModelConfig {
   ModelKind kind = ModelKind::kSage;
-  std::string script;  // kScript: TorchScript file; see ScriptModel
+  std::string script = {};  // kScript: TorchScript file; see ScriptModel
   int64_t in = 0;      // width of a homogeneous graph's features
   int64_t hidden = 256;
   int64_t out = 0;  // classes or predicted values; for edge seeds: `hidden`

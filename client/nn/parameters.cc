@@ -71,13 +71,14 @@ std::string ShapeText(at::IntArrayRef shape) {
 }
 
 at::Tensor ParameterSet::AddParameter(std::string name, at::Tensor initial) {
-  initial.requires_grad_(true);
+  initial = initial.to(device_).requires_grad_(true);
   parameters_.push_back({std::move(name), initial});
   return initial;
 }
 
 at::Tensor ParameterSet::AddBuffer(std::string name, at::Tensor initial,
                                    bool in_every_state) {
+  initial = initial.to(device_);
   if (!in_every_state) optional_.push_back(name);
   buffers_.push_back({std::move(name), initial});
   return initial;

@@ -24,11 +24,15 @@ std::string ShapeText(at::IntArrayRef shape);
 
 // Parameters (learned, float32) and buffers (running statistics, and weights
 // that are not learned), under the model's names, in the order in which they
-// were added. A tensor may have several names. Not thread-safe.
+// were added, all on one device. A tensor may have several names. Not
+// thread-safe.
 class ParameterSet {
  public:
-  // Makes `initial` a leaf that requires a gradient; the layer keeps the
-  // returned tensor, which shares its memory.
+  explicit ParameterSet(at::Device device = at::kCPU) : device_(device) {}
+  at::Device device() const { return device_; }
+
+  // Makes `initial`, or a copy of it on the set's device, a leaf that requires a
+  // gradient. Returns the tensor, which the layer keeps.
   at::Tensor AddParameter(std::string name, at::Tensor initial);
   // `in_every_state`: whether Load requires a value.
   at::Tensor AddBuffer(std::string name, at::Tensor initial,
@@ -51,6 +55,7 @@ class ParameterSet {
  private:
   absl::Status CheckState(const std::vector<NamedTensor>& state) const;
 
+  const at::Device device_;
   std::vector<NamedTensor> parameters_;
   std::vector<NamedTensor> buffers_;
   std::vector<NamedTensor> aliases_;
@@ -62,7 +67,8 @@ class ParameterSet {
 class Initializer {
  public:
   explicit Initializer(uint64_t seed);
-  // An initializer whose tensors have a shape but no memory.
+  // An initializer whose tensors have a shape but no memory, for a ParameterSet
+  // on kMeta.
   static Initializer ShapesOnly();
 
   // Uniform in [-bound, bound).

@@ -133,19 +133,22 @@ at::Tensor RowsOf(const c10::IValue& result, const GraphShape& shape,
   TORCH_CHECK(false, "the result has no rows of node type ", name);
 }
 
-Subgraph SmallestGraph(const GraphShape& shape) {
+Subgraph SmallestGraph(const GraphShape& shape, at::Device device) {
+  const auto rows = [device](int64_t columns) {
+    return at::zeros({2, columns},
+                     at::TensorOptions(at::kFloat).device(device));
+  };
   Subgraph graph;
   for (const GraphShape::Type& type : shape.types) {
-    graph.nodes.push_back(
-        {at::zeros({2, type.features}, at::kFloat), {}, {0, 2, 2}});
+    graph.nodes.push_back({rows(type.features), {}, {0, 2, 2}});
   }
-  const at::Tensor indptr = at::arange(3, at::kInt);
+  const at::Tensor indptr =
+      at::arange(3, at::TensorOptions(at::kInt).device(device));
   const at::Tensor index = indptr.narrow(0, 0, 2).flip(0);
   for (const GraphShape::Relation& relation : shape.relations) {
     graph.neighbors.push_back({indptr, index, {}, {}});
     graph.edge_features.push_back(
-        relation.features > 0 ? at::zeros({2, relation.features}, at::kFloat)
-                              : at::Tensor());
+        relation.features > 0 ? rows(relation.features) : at::Tensor());
   }
   return graph;
 }

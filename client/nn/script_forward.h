@@ -39,6 +39,6 @@ at::Tensor RowsOf(const c10::IValue& result, const GraphShape& shape,
                   TypeIndex type);
 
 // Two nodes per type, each in the other's list; all features are 0.
-Subgraph SmallestGraph(const GraphShape& shape);
+Subgraph SmallestGraph(const GraphShape& shape, at::Device device = at::kCPU);
 
 }  // namespace millrace

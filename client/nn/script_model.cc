@@ -85,8 +85,10 @@ struct ScriptModel::Script {
 };
 
 absl::StatusOr<std::unique_ptr<ScriptModel>> ScriptModel::Load(
-    const std::string& file, const GraphShape& shape, int layers) {
-  auto model = std::unique_ptr<ScriptModel>(new ScriptModel(file, shape));
+    const std::string& file, const GraphShape& shape, int layers,
+    at::Device device) {
+  auto model =
+      std::unique_ptr<ScriptModel>(new ScriptModel(file, shape, device));
   MILLRACE_RETURN_IF_ERROR(model->CheckFeatures(layers));
   MILLRACE_RETURN_IF_ERROR(model->Read());
   MILLRACE_RETURN_IF_ERROR(model->CheckForward());
@@ -95,8 +97,12 @@ absl::StatusOr<std::unique_ptr<ScriptModel>> ScriptModel::Load(
   return model;
 }
 
-ScriptModel::ScriptModel(const std::string& file, const GraphShape& shape)
-    : file_(file), shape_(shape), script_(std::make_unique<Script>()) {}
+ScriptModel::ScriptModel(const std::string& file, const GraphShape& shape,
+                         at::Device device)
+    : file_(file),
+      shape_(shape),
+      device_(device),
+      script_(std::make_unique<Script>()) {}
 
 ScriptModel::~ScriptModel() = default;
 
@@ -124,7 +130,7 @@ absl::Status ScriptModel::Read() {
   checksum_ = XXH3_64bits(bytes.data(), bytes.size());
   try {
     std::istringstream stream(bytes);
-    script_->module = torch::jit::load(stream, at::kCPU);
+    script_->module = torch::jit::load(stream, device_);
   } catch (const std::exception& error) {
     return absl::InvalidArgumentError(
         StrCat(file_, " is not a TorchScript module (", TellingLine(error),
@@ -193,7 +199,7 @@ absl::Status ScriptModel::CheckParameters() const {
 absl::Status ScriptModel::TryForward() {
   c10::NoGradGuard no_grad;
   try {
-    Forward(SmallestGraph(shape_), Pass{});
+    Forward(SmallestGraph(shape_, device_), Pass{});
     return absl::OkStatus();
   } catch (const std::exception& error) {
     std::vector<std::string> inputs;

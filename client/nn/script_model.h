@@ -35,7 +35,8 @@ struct Subgraph;
 // Not thread-safe; the generator is shared by the whole process.
 class ScriptModel {
  public:
-  // Only edges at most `layers` hops from a seed matter.
+  // Loads the module's tensors onto `device`, where subgraphs must be. Only edges
+  // at most `layers` hops from a seed matter.
   // NOT_FOUND: no such file. INVALID_ARGUMENT: it is not TorchScript, has
   // another `forward`, or one that fails on two nodes per type; or some
   // parameters are not float32, are not learned, or share memory without being
@@ -43,7 +44,8 @@ class ScriptModel {
   // FAILED_PRECONDITION: `forward` needs features of edges, or of a node type
   // that reaches the seeds, and the graph has none.
   static absl::StatusOr<std::unique_ptr<ScriptModel>> Load(
-      const std::string& file, const GraphShape& shape, int layers);
+      const std::string& file, const GraphShape& shape, int layers,
+      at::Device device = at::kCPU);
   ~ScriptModel();
 
   // Adds the module's tensors under all of their names; parameters that require
@@ -67,7 +69,8 @@ class ScriptModel {
  private:
   struct Script;  // keeps TorchScript's headers out of this one
 
-  ScriptModel(const std::string& file, const GraphShape& shape);
+  ScriptModel(const std::string& file, const GraphShape& shape,
+              at::Device device);
   absl::Status CheckFeatures(int layers) const;
   absl::Status Read();
   absl::Status CheckForward();
@@ -79,6 +82,7 @@ class ScriptModel {
 
   const std::string file_;
   const GraphShape shape_;
+  const at::Device device_;
   const std::unique_ptr<Script> script_;
   uint64_t checksum_ = 0;
   int64_t outputs_ = 0;                 // 0 until known

@@ -94,6 +94,15 @@ at::Tensor AsFloat(const at::Tensor& tensor) {
   return tensor.defined() ? tensor.to(at::kFloat) : tensor;
 }
 
+at::Tensor Send(const at::Tensor& tensor, at::Device device) {
+  return tensor.defined() ? tensor.to(device, /*non_blocking=*/true) : tensor;
+}
+
+at::Tensor HostCopy(const at::Tensor& tensor) {
+  return tensor.detach().to(at::kCPU, tensor.scalar_type(),
+                            /*non_blocking=*/false, /*copy=*/true);
+}
+
 absl::StatusOr<BatchTensors> ToTensors(const Batch& batch) {
   BatchTensors tensors;
   for (const NodeBlock& block : batch.nodes) {

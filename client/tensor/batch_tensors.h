@@ -24,6 +24,13 @@ absl::Status ViewIfPresent(const Array& array, at::Tensor& out);
 // stays undefined. Throws what LibTorch throws.
 at::Tensor AsFloat(const at::Tensor& tensor);
 
+// Returns the tensor on a device, itself if it is there; an undefined tensor
+// stays undefined. Copies run in the device's current stream, and this does not
+// wait for those out of pinned memory. Throws what LibTorch throws.
+at::Tensor Send(const at::Tensor& tensor, at::Device device);
+// Returns a copy on the CPU.
+at::Tensor HostCopy(const at::Tensor& tensor);
+
 // The neighbour lists of one relation as CSR over local ids.
 struct EdgeTensors {
   at::Tensor indptr;    // [expanded + 1] kInt

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/train/label_objective.h"
 
+#include <ATen/ops/full.h>
+
 #include <optional>
 #include <utility>
 #include <vector>
@@ -147,7 +149,8 @@ Outcome LabelObjective::Forward(Model& model, const Minibatch& minibatch,
                                 const Pass& pass) const {
   const at::Tensor logits =
       minibatch.OfSeeds(model.Forward(minibatch.graph, pass));
-  return {LossSum(task_.kind, logits, minibatch.labels), minibatch.labelled,
+  return {LossSum(task_.kind, logits, minibatch.labels),
+          at::full({}, minibatch.labelled, logits.options().dtype(at::kLong)),
           CountCorrect(task_.kind, logits, minibatch.labels)};
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "client/tensor/batch_tensors.h"
 #include "client/tensor/torch_status.h"
 #include "common/base/status_macros.h"
 
@@ -11,19 +12,22 @@ namespace millrace {
 
 absl::StatusOr<std::unique_ptr<Learner>> Learner::Create(
     std::unique_ptr<Model> model, const OptimizerConfig& optimizer,
-    const Objective& objective, Collectives& collectives) {
+    const Objective& objective, Collectives& collectives,
+    Accelerator& accelerator) {
   return CatchTorch("making the optimizer",
                     [&]() -> absl::StatusOr<std::unique_ptr<Learner>> {
-                      return std::unique_ptr<Learner>(new Learner(
-                          std::move(model), optimizer, objective, collectives));
+                      return std::unique_ptr<Learner>(
+                          new Learner(std::move(model), optimizer, objective,
+                                      collectives, accelerator));
                     });
 }
 
 Learner::Learner(std::unique_ptr<Model> model, const OptimizerConfig& optimizer,
-                 const Objective& objective, Collectives& collectives)
+                 const Objective& objective, Collectives& collectives,
+                 Accelerator& accelerator)
     : collectives_(collectives),
       model_(std::move(model)),
-      step_(*model_, collectives, objective),
+      step_(*model_, collectives, objective, accelerator),
       optimizer_(optimizer, model_->parameters().parameters()) {}
 
 absl::StatusOr<StepSums> Learner::Step(const Minibatch* minibatch,
@@ -47,7 +51,7 @@ std::vector<NamedTensor> Learner::CopyOfModel(
     for (size_t i = 0; i < means.size(); ++i) {
       if (named.tensor.is_same(buffers[i].tensor)) value = &means[i];
     }
-    named.tensor = value->detach().clone();
+    named.tensor = HostCopy(*value);
   }
   return copy;
 }

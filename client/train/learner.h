@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "client/nn/model.h"
+#include "client/train/device/accelerator.h"
 #include "client/train/group/collectives.h"
 #include "client/train/objective.h"
 #include "client/train/run/checkpoint.h"
@@ -20,11 +21,12 @@ namespace millrace {
 // Threads: one at a time; all ranks make the same calls.
 class Learner {
  public:
-  // Keeps references to `objective` and `collectives`. RESOURCE_EXHAUSTED: the
-  // optimizer does not fit in memory.
+  // Keeps references to `objective`, `collectives` and `accelerator`, which the
+  // model is on. RESOURCE_EXHAUSTED: the optimizer does not fit in memory.
   static absl::StatusOr<std::unique_ptr<Learner>> Create(
       std::unique_ptr<Model> model, const OptimizerConfig& optimizer,
-      const Objective& objective, Collectives& collectives);
+      const Objective& objective, Collectives& collectives,
+      Accelerator& accelerator = CpuAccelerator());
 
   Model& model() { return *model_; }
   int64_t optimizer_steps() const { return optimizer_.steps(); }
@@ -38,7 +40,7 @@ class Learner {
   // See TrainStep::AverageBuffers.
   absl::Status AverageBuffers() { return step_.AverageBuffers(); }
 
-  // Copies all tensors into rank 0's `checkpoint`; the others' receive only
+  // Copies all tensors into rank 0's `checkpoint`, on the CPU; the others' receive only
   // Checkpoint::ranks. Training continues as if this had not been called.
   absl::Status SaveTo(Checkpoint& checkpoint);
   // Restores the tensors. `same_world` says whether the checkpoint was written
@@ -49,7 +51,8 @@ class Learner {
 
  private:
   Learner(std::unique_ptr<Model> model, const OptimizerConfig& optimizer,
-          const Objective& objective, Collectives& collectives);
+          const Objective& objective, Collectives& collectives,
+          Accelerator& accelerator);
   std::vector<NamedTensor> CopyOfModel(
       const std::vector<at::Tensor>& means) const;
 

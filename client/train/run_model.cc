@@ -19,7 +19,8 @@ namespace {
 
 // Each parameter takes memory for its value, its gradient, the exchange between
 // ranks, and what the optimizer keeps.
-absl::Status CheckModelMemory(const RunPlan& plan, const ModelConfig& model) {
+absl::Status CheckModelMemory(const RunPlan& plan, const ModelConfig& model,
+                              const Accelerator& accelerator) {
   if (model.kind == ModelKind::kScript) return absl::OkStatus();
   MILLRACE_ASSIGN_OR_RETURN(const int64_t values,
                             Model::CountParameters(model, plan.shape));
@@ -31,7 +32,7 @@ absl::Status CheckModelMemory(const RunPlan& plan, const ModelConfig& model) {
       .process = SaturatedProduct({values, kValue, copies}),
       .host = SaturatedProduct({values, kValue, copies, ranks})};
   return WithReason(
-      CheckMemory(
+      accelerator.CheckMemory(
           StrCat("training a model with ", model.in, " features, ",
                  model.hidden, " hidden columns and ", model.out,
                  " outputs in ", ranks, ranks == 1 ? " trainer" : " trainers"),
@@ -71,7 +72,7 @@ absl::Status CheckScriptOutputs(const RunPlan& plan, const ScriptModel& script,
 absl::Status ShareTensor(Collectives& collectives, const at::Tensor& tensor) {
   const at::Tensor own = tensor.detach();
   if (own.numel() == 0) return absl::OkStatus();
-  const at::Tensor bytes = own.reshape({-1}).view(at::kByte);
+  const at::Tensor bytes = own.cpu().reshape({-1}).view(at::kByte);
   MILLRACE_RETURN_IF_ERROR(collectives.Broadcast(bytes, 0));
   own.copy_(bytes.view(own.scalar_type()).view(own.sizes()));
   return absl::OkStatus();
@@ -99,12 +100,14 @@ absl::Status RefuseWeights(const TrainOptions& options,
 
 absl::StatusOr<std::unique_ptr<Model>> MakeRunModel(const RunPlan& plan,
                                                     const ModelConfig& config,
-                                                    Collectives& collectives) {
-  MILLRACE_RETURN_IF_ERROR(CheckModelMemory(plan, config));
+                                                    Collectives& collectives,
+                                                    Accelerator& accelerator) {
+  MILLRACE_RETURN_IF_ERROR(CheckModelMemory(plan, config, accelerator));
   // No rank may take memory before all ranks have checked what is available.
   MILLRACE_RETURN_IF_ERROR(collectives.Barrier());
   MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
-                            Model::Create(config, plan.shape));
+                            Model::Create(config, plan.shape,
+                                          accelerator.device()));
   const ScriptModel* script = model->script();
   if (script == nullptr) return model;
   if (!plan.options.checkpoint.empty()) {

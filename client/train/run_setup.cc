@@ -64,11 +64,12 @@ absl::Status ReadInputs(Collectives& collectives, RunParts& run) {
                              run.inputs.order->ChecksumOf(plan.options.epochs));
 }
 
-absl::Status MakeLearner(Collectives& collectives, RunParts& run) {
+absl::Status MakeLearner(Collectives& collectives, Accelerator& accelerator,
+                         RunParts& run) {
   const TrainOptions& options = run.plan->options;
   MILLRACE_ASSIGN_OR_RETURN(
       std::unique_ptr<Model> model,
-      MakeRunModel(*run.plan, run.inputs.model, collectives));
+      MakeRunModel(*run.plan, run.inputs.model, collectives, accelerator));
   MILLRACE_ASSIGN_OR_RETURN(
       run.evaluator,
       run.objective->MakeEvaluator(run.source, *run.plan, *model, collectives));
@@ -78,7 +79,8 @@ absl::Status MakeLearner(Collectives& collectives, RunParts& run) {
   MILLRACE_RETURN_IF_ERROR(collectives.Barrier());
   MILLRACE_ASSIGN_OR_RETURN(run.learner,
                             Learner::Create(std::move(model), options.optimizer,
-                                            *run.objective, collectives));
+                                            *run.objective, collectives,
+                                            accelerator));
   return absl::OkStatus();
 }
 
@@ -123,7 +125,8 @@ absl::StatusOr<bool> Resume(Collectives& collectives, RunParts& run) {
 
 absl::StatusOr<RunParts> SetUpRun(std::shared_ptr<BatchSource> source,
                                   Collectives& collectives,
-                                  TrainOptions options) {
+                                  TrainOptions options,
+                                  Accelerator& accelerator) {
   at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/true);
   MILLRACE_ASSIGN_OR_RETURN(
       RunPlan plan,
@@ -135,7 +138,7 @@ absl::StatusOr<RunParts> SetUpRun(std::shared_ptr<BatchSource> source,
   run.objective = MakeObjective(planned.task, planned.job.seed_kind);
   MILLRACE_RETURN_IF_ERROR(OpenFiles(collectives, run));
   MILLRACE_RETURN_IF_ERROR(ReadInputs(collectives, run));
-  MILLRACE_RETURN_IF_ERROR(MakeLearner(collectives, run));
+  MILLRACE_RETURN_IF_ERROR(MakeLearner(collectives, accelerator, run));
   bool resumed = false;
   if (planned.resume) {
     MILLRACE_ASSIGN_OR_RETURN(resumed, Resume(collectives, run));

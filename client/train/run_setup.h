@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "client/train/device/accelerator.h"
 #include "client/train/eval/evaluator.h"
 #include "client/train/group/collectives.h"
 #include "client/train/learner.h"
@@ -31,9 +32,11 @@ struct RunParts {
 };
 
 // Makes the plan and all other parts, and resumes if asked to. All ranks call
-// it. `collectives` must outlive the parts. Fails like Trainer::Create.
+// it. `collectives` and `accelerator` must outlive the parts. Fails like
+// Trainer::Create.
 absl::StatusOr<RunParts> SetUpRun(std::shared_ptr<BatchSource> source,
                                   Collectives& collectives,
-                                  TrainOptions options);
+                                  TrainOptions options,
+                                  Accelerator& accelerator);
 
 }  // namespace millrace

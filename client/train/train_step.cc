@@ -13,7 +13,6 @@
 #include "client/tensor/torch_status.h"
 #include "client/train/objective.h"
 #include "common/base/field_error.h"
-#include "common/base/host_memory.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 
@@ -40,13 +39,17 @@ absl::StatusOr<at::Tensor> OwnRow(const NamedTensor& rows, at::IntArrayRef row,
 }  // namespace
 
 TrainStep::TrainStep(Model& model, Collectives& collectives,
-                     const Objective& objective)
-    : model_(model), collectives_(collectives), objective_(objective) {
+                     const Objective& objective, Accelerator& accelerator)
+    : model_(model),
+      collectives_(collectives),
+      objective_(objective),
+      accelerator_(accelerator) {
   int64_t size = 0;
   for (const NamedTensor& parameter : model.parameters().parameters()) {
     size += parameter.tensor.numel();
   }
-  exchange_ = at::zeros({size + kTailSize}, at::kFloat);
+  exchange_ = at::zeros(
+      {size + kTailSize}, at::TensorOptions(at::kFloat).device(model.device()));
   gradient_ = exchange_.narrow(0, 0, size);
 }
 
@@ -57,10 +60,11 @@ absl::Status TrainStep::CheckBatchMemory(const Minibatch& minibatch) {
   if (bytes / 2 < checked_bytes_) return absl::OkStatus();
   checked_bytes_ = bytes;
   return WithReason(
-      CheckMemory(StrCat("training on a batch of ", minibatch.seeds,
-                         " seeds and their neighbours with ",
-                         model_.config().hidden, " hidden columns"),
-                  bytes),
+      accelerator_.CheckMemory(
+          StrCat("training on a batch of ", minibatch.seeds,
+                 " seeds and their neighbours with ", model_.config().hidden,
+                 " hidden columns"),
+          {.process = bytes, .host = bytes}),
       Reason{"batch_too_large"});
 }
 
@@ -88,8 +92,8 @@ absl::Status TrainStep::ForwardBackward(const Minibatch& minibatch,
   }
   const at::Tensor tail = exchange_.narrow(0, begin, kTailSize);
   tail[kLoss].copy_(outcome.loss);
-  tail[kLabelled].fill_(static_cast<double>(outcome.counted));
-  tail[kCorrect].fill_(static_cast<double>(outcome.correct));
+  tail[kLabelled].copy_(outcome.counted);
+  tail[kCorrect].copy_(outcome.correct);
   return absl::OkStatus();
 }
 
@@ -102,7 +106,9 @@ absl::StatusOr<StepSums> TrainStep::Run(const Minibatch* minibatch,
       seeds_since_average_ += minibatch->labelled;
     }
     MILLRACE_RETURN_IF_ERROR(collectives_.AllReduceSum(exchange_));
-    const at::Tensor tail = exchange_.narrow(0, gradient_.numel(), kTailSize);
+    // The only place where a step waits for its device.
+    const at::Tensor tail =
+        exchange_.narrow(0, gradient_.numel(), kTailSize).cpu();
     StepSums sums;
     sums.loss = tail[kLoss].item().toDouble();
     sums.labelled = tail[kLabelled].item().toLong();
@@ -173,7 +179,7 @@ absl::StatusOr<std::vector<NamedTensor>> TrainStep::RankBuffers() {
         // learned and thus equal on all ranks.
         std::vector<int64_t> own = {seeds_since_average_};
         for (const NamedTensor& buffer : buffers) {
-          const at::Tensor bytes = buffer.tensor.contiguous();
+          const at::Tensor bytes = buffer.tensor.cpu().contiguous();
           own.push_back(static_cast<int64_t>(
               XXH3_64bits(bytes.const_data_ptr(), bytes.nbytes())));
         }
@@ -186,8 +192,9 @@ absl::StatusOr<std::vector<NamedTensor>> TrainStep::RankBuffers() {
         for (size_t i = 0; i < buffers.size(); ++i) {
           const at::Tensor sums = table.select(1, static_cast<int64_t>(i) + 1);
           if (sums.eq(sums[0]).all().item().toBool()) continue;
-          MILLRACE_ASSIGN_OR_RETURN(const at::Tensor rows,
-                                    collectives_.GatherRows(buffers[i].tensor));
+          MILLRACE_ASSIGN_OR_RETURN(
+              const at::Tensor rows,
+              collectives_.GatherRows(buffers[i].tensor.cpu()));
           ranks.push_back({buffers[i].name, rows});
         }
         return ranks;

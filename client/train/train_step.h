@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "client/nn/model.h"
+#include "client/train/device/accelerator.h"
 #include "client/train/group/collectives.h"
 #include "client/train/task/minibatch.h"
 
@@ -30,18 +31,20 @@ struct StepSums {
 // Threads: one at a time; all ranks make the same calls.
 class TrainStep {
  public:
-  // Keeps references to all arguments.
-  TrainStep(Model& model, Collectives& collectives, const Objective& objective);
+  // Keeps references to all arguments. The model is on the accelerator.
+  TrainStep(Model& model, Collectives& collectives, const Objective& objective,
+            Accelerator& accelerator = CpuAccelerator());
 
-  // If `minibatch` is null or has no label, this rank runs no forward pass and
-  // adds zeros. RESOURCE_EXHAUSTED: the batch does not fit in memory. Also
+  // If `minibatch`, which is on the accelerator, is null or has no label, this
+  // rank runs no forward pass and adds zeros. RESOURCE_EXHAUSTED: the batch does
+  // not fit in memory. Also
   // the errors of Collectives; INTERNAL from LibTorch.
   absl::StatusOr<StepSums> Run(const Minibatch* minibatch,
                                const DropoutKey& dropout);
 
-  // The mean gradient of the last step, [values of all parameters] kFloat, in
-  // the order of the parameters; valid until the next Run(). Zeros if no rank
-  // had a labelled seed.
+  // The mean gradient of the last step, [values of all parameters] kFloat on the
+  // model's device, in the order of the parameters; valid until the next Run().
+  // Zeros if no rank had a labelled seed.
   const at::Tensor& gradient() const { return gradient_; }
 
   // Averages the model's running statistics over ranks, weighted by the
@@ -69,6 +72,7 @@ class TrainStep {
   Model& model_;
   Collectives& collectives_;
   const Objective& objective_;
+  Accelerator& accelerator_;
   uint64_t checked_bytes_ = 0;  // the largest LayerBytes() that was checked
   int64_t seeds_since_average_ = 0;
   at::Tensor exchange_;  // gradients, then loss, labelled, correct

@@ -43,10 +43,10 @@ Trainer::~Trainer() = default;
 
 absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(
     std::shared_ptr<BatchSource> source, Collectives& collectives,
-    TrainOptions options) {
+    TrainOptions options, Accelerator& accelerator) {
   MILLRACE_ASSIGN_OR_RETURN(
-      RunParts run,
-      SetUpRun(std::move(source), collectives, std::move(options)));
+      RunParts run, SetUpRun(std::move(source), collectives, std::move(options),
+                             accelerator));
   return std::unique_ptr<Trainer>(new Trainer(std::move(run), collectives));
 }
 

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "client/nn/model.h"
+#include "client/train/device/accelerator.h"
 #include "client/train/group/collectives.h"
 #include "client/train/run/log_lines.h"
 #include "client/train/run/train_options.h"
@@ -28,7 +29,7 @@ struct RunParts;
 class Trainer {
  public:
   // Reads the splits' labels, builds the model and resumes if asked to.
-  // `collectives` must outlive the trainer.
+  // `collectives` and `accelerator` must outlive the trainer.
   // FAILED_PRECONDITION: no labels, or no features in a homogeneous graph
   // (says how to import them), a checkpoint of another job (names what
   // differs), a store, a script, seeds or an order that differ from rank 0's,
@@ -39,7 +40,7 @@ class Trainer {
   // source and the group.
   static absl::StatusOr<std::unique_ptr<Trainer>> Create(
       std::shared_ptr<BatchSource> source, Collectives& collectives,
-      TrainOptions options);
+      TrainOptions options, Accelerator& accelerator = CpuAccelerator());
   ~Trainer();
 
   // Trains the epochs that are left, evaluates and predicts; returns when the

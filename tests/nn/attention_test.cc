@@ -12,7 +12,7 @@
 #include <numeric>
 #include <random>
 
-#include "client/nn/attention_kernel.h"
+#include "client/nn/operators/attention_math.h"
 #include "client/nn/parameters.h"
 #include "tests/nn/neighbor_lists.h"
 

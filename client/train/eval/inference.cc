@@ -180,18 +180,23 @@ LayerInput FullInference::ChunkOf(int layer, TypeIndex type,
   const size_t types = tensors.nodes.size();
   LayerInput chunk{PerType(types), PerType(types),
                    std::vector<Neighbors>(tensors.edges.size())};
-  // Lets lists point into the matrices of all nodes, which saves a copy.
-  const bool whole = layer > 0 && !model_.works_on_sources();
+  const at::Device device = model_.device();
+  // Lets lists point into the matrices of all nodes, which saves a copy. These
+  // are on the CPU.
+  const bool whole =
+      layer > 0 && !model_.works_on_sources() && device.is_cpu();
   for (size_t t = 0; t < types; ++t) {
     const auto index = static_cast<TypeIndex>(t);
     if (!model_.Computes(layer - 1, index)) continue;
     const NodeTensors& nodes = tensors.nodes[t];
     if (layer == 0) {
       chunk.source[t] =
-          model_.Input(index, AsFloat(nodes.feature), nodes.original_id);
+          model_.Input(index, AsFloat(Send(nodes.feature, device)),
+                       Send(nodes.original_id, device));
     } else {
       chunk.source[t] =
-          whole ? input[t] : input[t].index_select(0, nodes.original_id);
+          whole ? input[t]
+                : Send(input[t].index_select(0, nodes.original_id), device);
     }
   }
   for (size_t r = 0; r < tensors.edges.size(); ++r) {
@@ -203,7 +208,7 @@ LayerInput FullInference::ChunkOf(int layer, TypeIndex type,
       lists.index = tensors.nodes[relation.neighbors].original_id.index_select(
           0, lists.index);
     }
-    chunk.neighbors[r] = std::move(lists);
+    chunk.neighbors[r] = SendTo(device, lists, {});
   }
   const int64_t rows = tensors.seed_to_local.size(0);
   chunk.target[type] = chunk.source[type].narrow(0, whole ? first : 0, rows);
@@ -255,8 +260,9 @@ absl::StatusOr<at::Tensor> FullInference::RunInput(TypeIndex type) {
         MILLRACE_ASSIGN_OR_RETURN(const BatchTensors tensors, ToTensors(batch));
         const NodeTensors& nodes = tensors.nodes[type];
         output.narrow(0, row, batch.seed_count())
-            .copy_(
-                model_.Input(type, AsFloat(nodes.feature), nodes.original_id));
+            .copy_(model_.Input(type,
+                                AsFloat(Send(nodes.feature, model_.device())),
+                                Send(nodes.original_id, model_.device())));
         return absl::OkStatus();
       }));
   return output;

@@ -32,7 +32,8 @@ struct InferenceOptions {
 // over all neighbours; gives what a forward pass over the whole graph would.
 // Each rank computes a contiguous range of original ids per type. The ranks
 // exchange rows between layers, so each holds a layer's input for all nodes,
-// but only its own rows of the output.
+// but only its own rows of the output. These matrices are on the CPU, whatever
+// device computes them.
 // Threads: one at a time; all ranks make the same calls.
 class FullInference {
  public:

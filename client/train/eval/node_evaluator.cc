@@ -98,7 +98,7 @@ absl::Status NodeEvaluator::CountSampled(const SeedTable& table,
                         [&metric](const Batch&, const Minibatch& minibatch,
                                   const at::Tensor& logits) {
                           if (minibatch.labels.defined()) {
-                            metric.Add(logits, minibatch.labels);
+                            metric.Add(logits.cpu(), minibatch.labels.cpu());
                           }
                           return absl::OkStatus();
                         });
@@ -164,7 +164,7 @@ absl::StatusOr<at::Tensor> NodeEvaluator::PredictSampled() {
                              const at::Tensor& logits) -> absl::Status {
                        MILLRACE_ASSIGN_OR_RETURN(const at::Tensor ids,
                                                  ViewAsTensor(batch.seed));
-                       rows.index_copy_(0, ids, logits);
+                       rows.index_copy_(0, ids, logits.cpu());
                        return absl::OkStatus();
                      }));
   MILLRACE_RETURN_IF_ERROR(collectives_.AllReduceSum(rows));

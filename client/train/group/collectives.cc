@@ -249,8 +249,11 @@ absl::Status Collectives::Run(const char* what,
 
 absl::Status Collectives::AllReduceSum(at::Tensor tensor) {
   if (c10d_ == nullptr) return absl::OkStatus();
-  std::vector<at::Tensor> tensors{std::move(tensor)};
-  return Run("all-reduce", [&] { c10d_->gloo->allreduce(tensors)->wait(); });
+  return Run("all-reduce", [&] {
+    std::vector<at::Tensor> tensors{tensor.cpu()};
+    c10d_->gloo->allreduce(tensors)->wait();
+    if (!tensor.is_cpu()) tensor.copy_(tensors[0]);
+  });
 }
 
 absl::StatusOr<at::Tensor> Collectives::GatherRows(const at::Tensor& own) {

@@ -50,13 +50,14 @@ class Collectives {
   int rank() const { return group_.rank; }
   int world() const { return group_.world; }
 
-  // Sums in place. The tensor must be contiguous, on the CPU and of equal shape
-  // on all ranks. The result has the same bits on every rank and in every run.
+  // Sums in place, by way of a copy on the CPU if the tensor is on another
+  // device. It must be contiguous and of equal shape on all ranks. The result has
+  // the same bits on every rank and in every run.
   absl::Status AllReduceSum(at::Tensor tensor);
   // Returns the tensors of all ranks, [world, ...], bit for bit. They must have
-  // equal shape and type.
+  // equal shape and type, and be on the CPU.
   absl::StatusOr<at::Tensor> GatherRows(const at::Tensor& own);
-  // Copies root's tensor into every rank's.
+  // Copies root's tensor, which is on the CPU, into every rank's.
   absl::Status Broadcast(at::Tensor tensor, int root);
   // Returns rank 0's bytes, of any length, on every rank. Also UNAVAILABLE: the
   // bytes received are not signed with the group's secret.

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "client/loader.h"
+#include "client/tensor/batch_tensors.h"
 #include "client/tensor/torch_status.h"
 #include "client/train/link/link_scores.h"
 #include "client/train/task/batch_loop.h"
@@ -209,26 +210,29 @@ absl::StatusOr<LinkEnds> LinkEvaluator::ComputeEnds(const Batch& batch,
                                                     const LinkBatch& links) {
   const GraphShape& shape = model_.shape();
   if (options_.kind == InferenceKind::kFull) {
-    return TakeEnds(links.id, rows_[*shape.source_type],
-                    rows_[shape.seed_type]);
+    return SendEnds(TakeEnds(links.id, rows_[*shape.source_type],
+                             rows_[shape.seed_type]),
+                    model_.device());
   }
   MILLRACE_ASSIGN_OR_RETURN(const Minibatch minibatch,
                             MakeMinibatch(batch, model_, options_.task));
   const std::vector<at::Tensor> rows =
       model_.ForwardTypes(minibatch.graph, Pass{});
-  return TakeEnds(links.row, rows[*shape.source_type], rows[shape.seed_type]);
+  return TakeEnds(SendEnds(links.row, model_.device()),
+                  rows[*shape.source_type], rows[shape.seed_type]);
 }
 
 void LinkEvaluator::CountAmongAll(const LinkBatch& links, const LinkEnds& rows,
                                   Metric& metric) const {
   const GraphShape& shape = model_.shape();
   const Decoder& decoder = *model_.decoder();
+  const at::Tensor edge_type = Send(links.edge_type, model_.device());
   metric.AddRanks(RanksAmongAll(
-      {LinkSide::kDestination, decoder.Query(rows.src, links.edge_type),
+      {LinkSide::kDestination, decoder.Query(rows.src, edge_type).cpu(),
        links.edge_type, links.id.src, links.id.dst},
       rows_[shape.seed_type], known_));
   metric.AddRanks(RanksAmongAll(
-      {LinkSide::kSource, decoder.Query(rows.dst, links.edge_type),
+      {LinkSide::kSource, decoder.Query(rows.dst, edge_type).cpu(),
        links.edge_type, links.id.dst, links.id.src},
       rows_[*shape.source_type], known_));
 }
@@ -240,7 +244,7 @@ void LinkEvaluator::CountScores(const LinkBatch& links, const LinkEnds& rows,
     return tensor.defined() ? tensor.to(at::kDouble) : tensor;
   };
   LinkScores scores =
-      ScoreLinks(*model_.decoder(), links,
+      ScoreLinks(*model_.decoder(), SendLinks(links, model_.device()),
                  {precise(rows.src), precise(rows.dst),
                   precise(rows.negative_src), precise(rows.negative_dst)},
                  LinkSide::kDestination);
@@ -249,10 +253,10 @@ void LinkEvaluator::CountScores(const LinkBatch& links, const LinkEnds& rows,
     scores.negative = scores.negative.to(at::kFloat);
   }
   if (options_.task.ranks()) {
-    return metric.AddRanks(RanksAmongNegatives(scores));
+    return metric.AddRanks(RanksAmongNegatives(scores).cpu());
   }
   const auto add = [&metric](const at::Tensor& score, const at::Tensor& label) {
-    metric.Add(score.unsqueeze(1), label.unsqueeze(1));
+    metric.Add(score.unsqueeze(1).cpu(), label.unsqueeze(1).cpu());
   };
   if (!scores.negative.defined()) return add(scores.positive, links.label);
   at::Tensor negative = scores.negative.flatten();

@@ -70,6 +70,7 @@ class LinkEvaluator final : public Evaluator {
       const std::optional<std::string>& split);
   absl::Status CountBatch(const Batch& batch, NegativeMode mode, bool among_all,
                           Metric& metric);
+  // Returns rows on the model's device; `links` is on the CPU.
   absl::StatusOr<LinkEnds> ComputeEnds(const Batch& batch,
                                        const LinkBatch& links);
   void CountAmongAll(const LinkBatch& links, const LinkEnds& rows,

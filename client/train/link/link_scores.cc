@@ -3,6 +3,7 @@
 
 #include <ATen/ops/binary_cross_entropy_with_logits.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/full_like.h>
 #include <ATen/ops/logsumexp.h>
 #include <ATen/ops/mm.h>
@@ -62,8 +63,7 @@ Outcome BceOutcome(const LinkBatch& batch, const LinkScores& scores) {
   return {at::binary_cross_entropy_with_logits(answers.logit, answers.target,
                                                answers.weight, {},
                                                at::Reduction::Sum),
-          static_cast<int64_t>(answers.weight.sum().item().toDouble()),
-          right.mul(answers.weight).sum().item().toLong()};
+          answers.weight.sum(), right.mul(answers.weight).sum()};
 }
 
 // Returns the scores of negatives, with those that do not count put last.
@@ -77,8 +77,9 @@ Outcome SoftmaxOutcome(const LinkScores& scores) {
   const at::Tensor rivals = Rivals(scores);
   const at::Tensor all = at::cat({scores.positive.unsqueeze(1), rivals}, 1);
   return {at::logsumexp(all, {1}).sub(scores.positive).sum(),
-          scores.positive.size(0),
-          rivals.lt(scores.positive.unsqueeze(1)).all(1).sum().item().toLong()};
+          at::full({}, scores.positive.size(0),
+                   scores.positive.options().dtype(at::kLong)),
+          rivals.lt(scores.positive.unsqueeze(1)).all(1).sum()};
 }
 
 }  // namespace
@@ -136,8 +137,8 @@ Outcome LinkOutcome(LinkLoss loss, const Decoder& decoder,
   const Outcome reverse =
       SoftmaxOutcome(ScoreLinks(decoder, batch, rows, LinkSide::kSource));
   outcome.loss = outcome.loss.add(reverse.loss);
-  outcome.counted += reverse.counted;
-  outcome.correct += reverse.correct;
+  outcome.counted = outcome.counted.add(reverse.counted);
+  outcome.correct = outcome.correct.add(reverse.correct);
   return outcome;
 }
 

@@ -178,7 +178,8 @@ void TrainFlags::AddProcesses(CLI::App& group) {
                   "own")
       ->excludes(workers)
       ->type_name("FILE");
-  group.add_option("--device", device_, "where to train")->type_name("cpu");
+  group.add_option("--device", device_, "where to train")
+      ->type_name(absl::StrJoin(devices_, "|"));
   group.add_option("--backend", backend_, "how ranks communicate")
       ->type_name("gloo");
 }

@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "client/flags/job_flags.h"
@@ -17,7 +19,13 @@ namespace millrace {
 // The options of millrace-train besides SOURCE.
 class TrainFlags {
  public:
+  // `devices`: the values that --device may have.
+  explicit TrainFlags(std::vector<std::string> devices = {"cpu"})
+      : devices_(std::move(devices)) {}
   void AddTo(CLI::App& app);
+
+  // Where to train.
+  const std::string& device() const { return device_; }
 
   // Trainer processes to start; 0 if --workers was not given.
   int workers() const { return workers_.value_or(0); }
@@ -61,6 +69,7 @@ class TrainFlags {
   absl::Status FillEvalNegatives(EvaluationOptions& evaluation) const;
   absl::Status FillEvaluation(TrainOptions& options) const;
 
+  const std::vector<std::string> devices_;
   const CLI::App* app_ = nullptr;  // set by AddTo()
   JobFlags job_;
   std::optional<int> workers_;

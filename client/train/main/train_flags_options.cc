@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_join.h"
 #include "client/nn/model_kind.h"
 #include "client/train/main/train_flags.h"
 #include "client/train/run/train_check.h"
@@ -44,9 +45,13 @@ void SetByWord(const ValueWord<Value> (&words)[kCount], std::string_view word,
 }  // namespace
 
 absl::Status TrainFlags::CheckSupported() const {
-  if (device_ != "cpu") return UnsupportedOption("--device", device_, "cpu");
-  if (backend_ != "gloo")
+  if (std::find(devices_.begin(), devices_.end(), device_) == devices_.end()) {
+    return UnsupportedOption("--device", device_,
+                             absl::StrJoin(devices_, " or "));
+  }
+  if (backend_ != "gloo") {
     return UnsupportedOption("--backend", backend_, "gloo");
+  }
   return absl::OkStatus();
 }
 

@@ -55,7 +55,7 @@ absl::Status WithTrainAdvice(const absl::Status& status) {
 
 absl::Status TrainInGroup(const SourceFlags& source_flags,
                           const TrainFlags& train_flags, TrainOptions options,
-                          Collectives& collectives) {
+                          Collectives& collectives, Accelerator& accelerator) {
   MILLRACE_ASSIGN_OR_RETURN(std::shared_ptr<BatchSource> source,
                             source_flags.Open());
   if (train_flags.InferSeedType(source->manifest(), options.job) &&
@@ -64,7 +64,8 @@ absl::Status TrainInGroup(const SourceFlags& source_flags,
   }
   MILLRACE_ASSIGN_OR_RETURN(
       const std::unique_ptr<Trainer> trainer,
-      Trainer::Create(std::move(source), collectives, std::move(options)));
+      Trainer::Create(std::move(source), collectives, std::move(options),
+                      accelerator));
   return trainer->Run();
 }
 
@@ -84,14 +85,29 @@ absl::StatusOr<GroupAddress> FindGroup(const TrainFlags& flags, bool worker) {
   return group;
 }
 
+// Opens the device that --device names, which the program has.
+absl::StatusOr<std::unique_ptr<Accelerator>> OpenAccelerator(
+    const std::string& name, const std::vector<AcceleratorKind>& kinds,
+    const GroupAddress& rank) {
+  for (const AcceleratorKind& kind : kinds) {
+    if (kind.name == name) return kind.open(rank);
+  }
+  return nullptr;
+}
+
 absl::Status Train(const SourceFlags& source_flags,
-                   const TrainFlags& train_flags, bool worker) {
+                   const TrainFlags& train_flags,
+                   const std::vector<AcceleratorKind>& kinds, bool worker) {
   MILLRACE_ASSIGN_OR_RETURN(const GroupAddress group,
                             FindGroup(train_flags, worker));
   MILLRACE_ASSIGN_OR_RETURN(TrainOptions options,
                             train_flags.Options(group.world));
   options.ranks_on_host = group.local_world;
   const int threads = ThreadsPerRank(source_flags.threads(), group.local_world);
+  MILLRACE_ASSIGN_OR_RETURN(
+      const std::unique_ptr<Accelerator> opened,
+      OpenAccelerator(train_flags.device(), kinds, group));
+  Accelerator& accelerator = opened == nullptr ? CpuAccelerator() : *opened;
   // Fails here if the system cannot start that many threads; LibTorch would
   // wait for them forever.
   ThreadPool("check", threads, /*capacity=*/0).Close();
@@ -100,8 +116,9 @@ absl::Status Train(const SourceFlags& source_flags,
   MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Collectives> collectives,
                             Collectives::Connect(group));
   // Other ranks show their users what failed here.
-  absl::Status status = WithTrainAdvice(TrainInGroup(
-      source_flags, train_flags, std::move(options), *collectives));
+  absl::Status status = WithTrainAdvice(
+      TrainInGroup(source_flags, train_flags, std::move(options), *collectives,
+                   accelerator));
   if (status.ok()) return collectives->Finish();
   collectives->Fail(status);
   return status;
@@ -109,14 +126,17 @@ absl::Status Train(const SourceFlags& source_flags,
 
 }  // namespace
 
-int RunTrainProgram(int argc, char** argv) {
+int RunTrainProgram(int argc, char** argv,
+                    const std::vector<AcceleratorKind>& kinds) {
   const bool worker = IsWorker();
   if (!worker && !IsCompletionRequest(argc, argv)) EnsurePassiveThreads(argv);
   SetUpTorchLog();
   CLI::App app("Trains graph neural networks on sampled batches",
                "millrace-train");
   SourceFlags source;
-  TrainFlags flags;
+  std::vector<std::string> devices = {"cpu"};
+  for (const AcceleratorKind& kind : kinds) devices.push_back(kind.name);
+  TrainFlags flags(std::move(devices));
   source.AddTo(app);
   flags.AddTo(app);
   source.AddConnectionTo(app);
@@ -128,7 +148,7 @@ int RunTrainProgram(int argc, char** argv) {
   FinishOptions(app);
   return RunProgram(app, argc, argv, [&]() -> absl::Status {
     if (worker || flags.workers() <= 1) {
-      return WithTrainAdvice(Train(source, flags, worker));
+      return WithTrainAdvice(Train(source, flags, kinds, worker));
     }
     // Checks the options here so that wrong usage is reported only once.
     MILLRACE_RETURN_IF_ERROR(

@@ -3,10 +3,16 @@
 // store in this process.
 #pragma once
 
+#include <vector>
+
+#include "client/train/device/accelerator.h"
+
 namespace millrace {
 
-// Runs the program with these arguments and returns its exit status. Call it
-// only once in a process; LibTorch sets its threads only once.
-int RunTrainProgram(int argc, char** argv);
+// Runs the program with these arguments and returns its exit status. `kinds`:
+// what --device accepts besides cpu. Call it only once in a process; LibTorch
+// sets its threads only once.
+int RunTrainProgram(int argc, char** argv,
+                    const std::vector<AcceleratorKind>& kinds = {});
 
 }  // namespace millrace

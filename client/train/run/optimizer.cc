@@ -11,6 +11,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "client/tensor/batch_tensors.h"
 #include "client/tensor/torch_status.h"
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
@@ -55,7 +56,9 @@ Optimizer::Optimizer(const OptimizerConfig& config,
     slices_.push_back({parameter.name, parameter.tensor, size});
     size += parameter.tensor.numel();
   }
-  flat_ = at::zeros({size}, at::kFloat);
+  const at::Device device =
+      parameters.empty() ? at::kCPU : parameters[0].tensor.device();
+  flat_ = at::zeros({size}, at::TensorOptions(at::kFloat).device(device));
   if (config.kind != OptimizerKind::kSgd) {
     mean_ = at::zeros_like(flat_);
     square_mean_ = at::zeros_like(flat_);
@@ -103,9 +106,9 @@ std::vector<NamedTensor> Optimizer::State() const {
   std::vector<NamedTensor> state;
   if (!mean_.defined()) return state;
   for (const Slice& slice : slices_) {
-    state.push_back({kMean + slice.name, SliceOf(mean_, slice).clone()});
+    state.push_back({kMean + slice.name, HostCopy(SliceOf(mean_, slice))});
     state.push_back(
-        {kSquareMean + slice.name, SliceOf(square_mean_, slice).clone()});
+        {kSquareMean + slice.name, HostCopy(SliceOf(square_mean_, slice))});
   }
   return state;
 }

@@ -27,19 +27,19 @@ struct OptimizerConfig {
 // Threads: one at a time.
 class Optimizer {
  public:
-  // Keeps references to the tensors of `parameters`.
+  // Keeps references to the tensors of `parameters`, which are on one device.
   Optimizer(const OptimizerConfig& config,
             const std::vector<NamedTensor>& parameters);
 
-  // Takes one step with learning rate `lr`. `gradient` is [size()] kFloat, the
-  // gradients of all parameters in their order. Throws what LibTorch throws.
+  // Takes one step with learning rate `lr`. `gradient` is [size()] kFloat on the
+  // parameters' device, the gradients of all parameters in their order. Throws what LibTorch throws.
   void Step(const at::Tensor& gradient, double lr);
 
   // Elements of the flat gradient.
   int64_t size() const { return flat_.numel(); }
   int64_t steps() const { return steps_; }
 
-  // Returns copies of the state, for checkpoints: "exp_avg.NAME" and
+  // Returns copies of the state on the CPU, for checkpoints: "exp_avg.NAME" and
   // "exp_avg_sq.NAME" in the shape of each parameter; none for kSgd.
   std::vector<NamedTensor> State() const;
   // Restores what State() and steps() returned. INVALID_ARGUMENT: a tensor is

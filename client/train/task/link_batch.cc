@@ -60,6 +60,17 @@ absl::StatusOr<LinkBatch> MakeLinkBatch(const Batch& batch, NegativeMode mode) {
   return links;
 }
 
+LinkEnds SendEnds(const LinkEnds& ends, at::Device device) {
+  return {Send(ends.src, device), Send(ends.dst, device),
+          Send(ends.negative_src, device), Send(ends.negative_dst, device)};
+}
+
+LinkBatch SendLinks(const LinkBatch& links, at::Device device) {
+  return {links.negatives, SendEnds(links.id, device),
+          SendEnds(links.row, device), Send(links.edge_type, device),
+          Send(links.label, device)};
+}
+
 LinkEnds TakeEnds(const LinkEnds& index, const at::Tensor& source,
                   const at::Tensor& destination) {
   const auto take = [](const at::Tensor& rows, const at::Tensor& numbers) {

@@ -44,6 +44,11 @@ struct LinkBatch {
 // alive. Fails like ViewAsTensor and ReadLabels.
 absl::StatusOr<LinkBatch> MakeLinkBatch(const Batch& batch, NegativeMode mode);
 
+// Return the same tensors on a device. They do not wait for copies out of pinned
+// memory.
+LinkBatch SendLinks(const LinkBatch& links, at::Device device);
+LinkEnds SendEnds(const LinkEnds& ends, at::Device device);
+
 // Returns the rows of two matrices that `index` names: `source` has those of
 // the sources' node type, `destination` those of the destinations'.
 LinkEnds TakeEnds(const LinkEnds& index, const at::Tensor& source,

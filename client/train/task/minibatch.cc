@@ -29,7 +29,7 @@ absl::Status FillLabels(const NodeTensors& nodes, TaskKind task,
   });
 }
 
-// Fills in all but the subgraph.
+// Fills in all but the subgraph, on the CPU.
 absl::Status FillSeeds(const Batch& batch, const BatchTensors& tensors,
                        const Task& task, Minibatch& minibatch) {
   minibatch.seeds = batch.seed_count();
@@ -58,30 +58,50 @@ std::vector<uint32_t> OffsetsOf(const Batch& batch,
   return {0, hop_offsets[1], hop_offsets.back()};
 }
 
+// Moves what FillSeeds() filled in.
+void SendSeeds(at::Device device, Minibatch& minibatch) {
+  minibatch.seed_rows = Send(minibatch.seed_rows, device);
+  minibatch.labels = Send(minibatch.labels, device);
+  if (minibatch.links.has_value()) {
+    minibatch.links = SendLinks(*minibatch.links, device);
+  }
+}
+
+// The lists of a relation, whose rows are nodes with these hop offsets.
+Neighbors SendLists(const EdgeTensors& edges, const Model& model,
+                    const std::vector<uint32_t>& hop_offsets) {
+  Neighbors lists{edges.indptr, edges.neighbor, {}, {}};
+  if (model.adds_self_loops()) lists = WithSelfLoops(lists);
+  return SendTo(model.device(), lists, hop_offsets);
+}
+
 // Returns what the model reads, which CheckColumns() has found in the batch.
 Subgraph MakeSubgraph(const Batch& batch, const BatchTensors& tensors,
                       const Model& model) {
   const GraphShape& shape = model.shape();
+  const at::Device device = model.device();
   Subgraph graph;
   for (const GraphShape::Type& type : shape.types) {
     const NodeTensors& nodes = tensors.nodes[type.number];
-    graph.nodes.push_back({AsFloat(nodes.feature), nodes.original_id,
+    graph.nodes.push_back({AsFloat(Send(nodes.feature, device)),
+                           Send(nodes.original_id, device),
                            OffsetsOf(batch, nodes.hop_offsets)});
   }
   for (const GraphShape::Relation& relation : shape.relations) {
     const EdgeTensors& edges = tensors.edges[relation.number];
-    Neighbors lists{edges.indptr, edges.neighbor, {}, {}};
-    if (model.adds_self_loops()) lists = WithSelfLoops(lists);
-    graph.neighbors.push_back(std::move(lists));
-    graph.edge_features.push_back(AsFloat(edges.feature));
+    graph.neighbors.push_back(SendLists(
+        edges, model, graph.nodes[relation.lists].hop_offsets));
+    graph.edge_features.push_back(AsFloat(Send(edges.feature, device)));
   }
   if (shape.members >= 0) {
     const EdgeTensors& edges = tensors.edges[shape.members];
-    graph.members = {edges.indptr, edges.neighbor, {}, {}};
+    graph.members = {Send(edges.indptr, device), Send(edges.neighbor, device),
+                     {}, {}};
   }
   if (model.weighs_neighbors()) {
     GcnWeights(model.config().gcn_norm, graph.nodes[0].hop_offsets.back(),
-               tensors.nodes[shape.types[0].number].degree, graph.neighbors[0]);
+               Send(tensors.nodes[shape.types[0].number].degree, device),
+               graph.neighbors[0]);
   }
   return graph;
 }
@@ -138,6 +158,7 @@ absl::StatusOr<Minibatch> MakeMinibatch(const Batch& batch, const Model& model,
   MILLRACE_ASSIGN_OR_RETURN(
       minibatch.graph,
       CatchTorch("reading a batch", [&]() -> absl::StatusOr<Subgraph> {
+        SendSeeds(model.device(), minibatch);
         return MakeSubgraph(batch, tensors, model);
       }));
   return minibatch;

@@ -4,6 +4,7 @@
 #include <ATen/ops/argmax.h>
 #include <ATen/ops/binary_cross_entropy_with_logits.h>
 #include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/zeros.h>
 
 #include <utility>
 #include <vector>
@@ -129,13 +130,15 @@ at::Tensor LossSum(TaskKind kind, const at::Tensor& logits,
       logits, values, labelled.to(at::kFloat), {}, at::Reduction::Sum);
 }
 
-int64_t CountCorrect(TaskKind kind, const at::Tensor& logits,
-                     const at::Tensor& labels) {
-  if (kind == TaskKind::kRegression || labels.numel() == 0) return 0;
+at::Tensor CountCorrect(TaskKind kind, const at::Tensor& logits,
+                        const at::Tensor& labels) {
+  if (kind == TaskKind::kRegression || labels.numel() == 0) {
+    return at::zeros({}, logits.options().dtype(at::kLong));
+  }
   const at::Tensor right = kind == TaskKind::kSingle
                                ? at::argmax(logits, 1).eq(labels)
                                : logits.gt(0).to(at::kFloat).eq(labels);
-  return right.sum().item().toLong();
+  return right.sum();
 }
 
 }  // namespace millrace

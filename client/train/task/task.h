@@ -55,11 +55,12 @@ struct Task {
   }
 };
 
-// The result of a forward pass over one rank's seeds.
+// The result of a forward pass over one rank's seeds: numbers on the model's
+// device, since reading them would wait for it.
 struct Outcome {
-  at::Tensor loss;      // scalar, summed over what was counted; differentiable
-  int64_t counted = 0;  // labelled values, or scores
-  int64_t correct = 0;  // correct ones among them
+  at::Tensor loss;     // summed over what was counted; differentiable
+  at::Tensor counted;  // labelled values, or scores
+  at::Tensor correct;  // correct ones among them
 };
 
 // Return the words for a task and its metric.
@@ -72,9 +73,9 @@ at::Tensor LossSum(TaskKind kind, const at::Tensor& logits,
                    const at::Tensor& labels);
 
 // Counts the labelled values that the logits predict correctly: the largest
-// logit is that of the class, or the logit's sign matches the label. Returns 0
-// for kRegression.
-int64_t CountCorrect(TaskKind kind, const at::Tensor& logits,
+// logit is that of the class, or the logit's sign matches the label. Returns a
+// kLong number, which is 0 for kRegression.
+at::Tensor CountCorrect(TaskKind kind, const at::Tensor& logits,
                      const at::Tensor& labels);
 
 }  // namespace millrace

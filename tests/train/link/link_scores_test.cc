@@ -110,8 +110,8 @@ struct Sums {
   }
   void Expect(const Outcome& outcome) const {
     EXPECT_NEAR(outcome.loss.item().toDouble(), loss, 1e-4);
-    EXPECT_EQ(outcome.counted, counted);
-    EXPECT_EQ(outcome.correct, correct);
+    EXPECT_EQ(outcome.counted.item().toLong(), counted);
+    EXPECT_EQ(outcome.correct.item().toLong(), correct);
   }
 };
 
@@ -213,11 +213,13 @@ TEST_P(LinkScoresTest, UsesLabelsWithoutNegatives) {
 TEST_P(LinkScoresTest, AScoreOfZeroMeansNotAnEdge) {
   rows_.zero_();
   const Outcome pairs = Run(LinkLoss::kBce, SomeLinks(NegativeShape::kPairs));
-  EXPECT_EQ(pairs.counted, 5 + 7);
-  EXPECT_EQ(pairs.correct, 7);
+  EXPECT_EQ(pairs.counted.item().toLong(), 5 + 7);
+  EXPECT_EQ(pairs.correct.item().toLong(), 7);
   EXPECT_NEAR(pairs.loss.item().toDouble(), 12 * std::log(2.0), 1e-5);
   // Nor does a tie make an edge the first.
-  EXPECT_EQ(Run(LinkLoss::kSoftmax, SomeLinks(NegativeShape::kShared)).correct,
+  EXPECT_EQ(Run(LinkLoss::kSoftmax, SomeLinks(NegativeShape::kShared))
+                .correct.item()
+                .toLong(),
             0);
 }
 

@@ -157,11 +157,16 @@ TEST(LossSumTest, SumsCrossEntropiesOfYesAndNo) {
   }
 }
 
+int64_t Correct(TaskKind kind, const at::Tensor& logits,
+                const at::Tensor& labels) {
+  return CountCorrect(kind, logits, labels).item().toLong();
+}
+
 TEST(CountCorrectTest, TheLargestLogitIsTheClass) {
   const at::Tensor logits = Floats({2, 1, 0, 3, 1, 9, 5, 1, 1}, 3);
-  EXPECT_EQ(CountCorrect(TaskKind::kSingle, logits, Longs({0, 2, 0})), 3);
-  EXPECT_EQ(CountCorrect(TaskKind::kSingle, logits, Longs({1, 2, 1})), 1);
-  EXPECT_EQ(CountCorrect(TaskKind::kSingle, logits, Longs({kUnlabelled, 2, 1})),
+  EXPECT_EQ(Correct(TaskKind::kSingle, logits, Longs({0, 2, 0})), 3);
+  EXPECT_EQ(Correct(TaskKind::kSingle, logits, Longs({1, 2, 1})), 1);
+  EXPECT_EQ(Correct(TaskKind::kSingle, logits, Longs({kUnlabelled, 2, 1})),
             1);
 }
 
@@ -170,14 +175,14 @@ TEST(CountCorrectTest, TheSignOfALogitIsYesOrNo) {
   const at::Tensor logits = Floats({0.5, -0.5, 0, 0, -1, 3}, 2);
   const at::Tensor labels = Floats({1, 1, 0, 1, kNan, kNan}, 2);
   for (const TaskKind kind : {TaskKind::kMulti, TaskKind::kBinary}) {
-    EXPECT_EQ(CountCorrect(kind, logits, labels), 2);
+    EXPECT_EQ(Correct(kind, logits, labels), 2);
   }
 }
 
 TEST(CountCorrectTest, NumbersAndNothingAreNeverCorrect) {
-  EXPECT_EQ(CountCorrect(TaskKind::kRegression, Floats({1}, 1), Floats({1}, 1)),
+  EXPECT_EQ(Correct(TaskKind::kRegression, Floats({1}, 1), Floats({1}, 1)),
             0);
-  EXPECT_EQ(CountCorrect(TaskKind::kSingle, at::zeros({0, 3}), Longs({})), 0);
+  EXPECT_EQ(Correct(TaskKind::kSingle, at::zeros({0, 3}), Longs({})), 0);
 }
 
 }  // namespace

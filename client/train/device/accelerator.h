@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/train/group/group.h"
+#include "common/base/host_memory.h"
+
+namespace millrace {
+
+// What a trainer computes with: the CPU, or a device with memory of its own.
+// Threads: any.
+class Accelerator {
+ public:
+  virtual ~Accelerator() = default;
+
+  // Where the model, its optimizer and its minibatches are.
+  virtual c10::Device device() const = 0;
+  // What the log calls it, such as "the CPU".
+  virtual std::string name() const = 0;
+  // Checks that the device has memory for tensors that are about to be made.
+  // RESOURCE_EXHAUSTED: "WHAT needs 24.1 GB of memory, but 15.2 GB is
+  // available", with the name of the device unless that is the CPU.
+  virtual absl::Status CheckMemory(std::string_view what,
+                                   const MemoryNeed& need) const = 0;
+};
+
+// The CPU, which every program has.
+Accelerator& CpuAccelerator();
+
+// A kind of device besides the CPU that a program can train on.
+struct AcceleratorKind {
+  std::string name;  // as users name it
+  // Opens the device for a rank. FAILED_PRECONDITION: there is none that works
+  // (says why, and what to do).
+  std::function<absl::StatusOr<std::unique_ptr<Accelerator>>(
+      const GroupAddress& rank)>
+      open;
+};
+
+}  // namespace millrace

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "client/train/device/accelerator.h"
+#include "tests/support/pretend_device.h"
+
+namespace millrace {
+
+// The pretend device as trainers use it. All ranks of a host may share it.
+class PretendAccelerator final : public Accelerator {
+ public:
+  c10::Device device() const override { return PretendDevice(); }
+  std::string name() const override { return "pretend:0"; }
+  absl::Status CheckMemory(std::string_view what,
+                           const MemoryNeed& need) const override {
+    return millrace::CheckMemory(what, need);
+  }
+};
+
+}  // namespace millrace

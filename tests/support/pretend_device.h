@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// A device for LibTorch that is none: what a program does wrong with the tensors
+// of a GPU shows without one. Its tensors lie in memory that the host cannot
+// touch, so a raw pointer crashes; operators run on the CPU, by way of a second
+// mapping of that memory; tensors of different devices do not mix. Results have
+// the CPU's bits.
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include <cstdint>
+
+namespace millrace {
+
+// The device, kPrivateUse1 number 0, which exists in programs that link this.
+// LibTorch prints it as "pretend:0".
+c10::Device PretendDevice();
+
+// Bytes of the tensors that it has now, and the most that it had at once.
+struct PretendMemoryUse {
+  int64_t bytes = 0;
+  int64_t peak_bytes = 0;
+};
+PretendMemoryUse MemoryUseOfPretendDevice();
+
+// Lets allocations fail, as a GPU's do, that would make its tensors take more
+// than so many bytes together.
+void SetPretendMemory(int64_t bytes);
+
+}  // namespace millrace
