@@ -3,7 +3,6 @@
 // must not change the result.
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <map>
 #include <random>
 #include <string>
@@ -12,14 +11,10 @@
 
 #include "common/base/field_error.h"
 #include "common/base/strings.h"
-#include "common/file/npy.h"
-#include "common/ingest/add_split.h"
 #include "tests/train/train_support.h"
 
 namespace millrace::testing {
 namespace {
-
-using Edges = std::vector<std::pair<int64_t, int64_t>>;
 
 class Random {
  public:
@@ -37,62 +32,6 @@ class Random {
  private:
   std::mt19937 random_{5};
 };
-
-struct LinkSplit {
-  std::string relation;
-  std::string name;
-  Edges edges;
-  std::vector<float> labels = {};
-};
-
-// Serves the graph as a store of `parts` partitions with splits of edges.
-std::shared_ptr<BatchSource> ServeLinks(const TestGraph& graph,
-                                        const std::vector<LinkSplit>& splits,
-                                        const std::string& name, int parts) {
-  const std::filesystem::path directory = TestDirectory(name);
-  const std::filesystem::path path = directory / "store";
-  WriteStore(graph, path, parts);
-  for (const LinkSplit& split : splits) {
-    Array pairs = Array::Allocate(
-        DType::kInt64, {static_cast<int64_t>(split.edges.size()), 2});
-    auto cells = pairs.MutableAs<int64_t>();
-    for (size_t i = 0; i < split.edges.size(); ++i) {
-      cells[2 * i] = split.edges[i].first;
-      cells[2 * i + 1] = split.edges[i].second;
-    }
-    const std::filesystem::path file = directory / "pairs.npy";
-    std::filesystem::remove(file);
-    EXPECT_TRUE(WriteNpy(file, pairs).ok());
-    NewEdgeSplit added;
-    added.name = split.name;
-    added.relation = split.relation;
-    added.pairs = file;
-    if (!split.labels.empty()) {
-      added.labels = directory / "labels.npy";
-      std::filesystem::remove(added.labels);
-      EXPECT_TRUE(
-          WriteNpy(added.labels, Array::Adopt(std::vector(split.labels))).ok());
-    }
-    const auto info = AddEdgeSplit(path, added);
-    EXPECT_TRUE(info.ok()) << info.status();
-  }
-  return OpenStore(path);
-}
-
-TrainOptions LinkRun() {
-  TrainOptions options = SmallRun();
-  options.job.seed_kind = SeedKind::kEdge;
-  options.job.fanouts = {10, 5};
-  options.job.batch_size = 64;
-  options.job.negatives = {NegativeMode::kBinary, 1};
-  options.job.exclude = ExcludeSeedEdges::kReverse;
-  options.task.kind = TaskKind::kLink;
-  options.task.metric = MetricKind::kRocAuc;
-  options.task.negatives = NegativeMode::kBinary;
-  options.model.decoder = DecoderKind::kDot;
-  options.model.hidden = 16;
-  return options;
-}
 
 double LastValid(const std::vector<MetricsRecord>& history) {
   EXPECT_FALSE(history.empty());

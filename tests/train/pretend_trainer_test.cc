@@ -3,11 +3,14 @@
 // metrics, predictions and checkpoints have the bits of runs on the CPU.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/str_split.h"
 #include "common/base/strings.h"
 #include "common/file/file.h"
 #include "tests/support/pretend_accelerator.h"
@@ -66,8 +69,8 @@ void ExpectSameBits(const std::shared_ptr<BatchSource>& source,
   EXPECT_GE(want.lines.size(), 2u);
   EXPECT_FALSE(want.checkpoint.empty());
   EXPECT_EQ(got.lines, want.lines);
-  EXPECT_EQ(got.checkpoint, want.checkpoint);
-  EXPECT_EQ(got.prediction, want.prediction);
+  EXPECT_TRUE(got.checkpoint == want.checkpoint) << "checkpoints differ";
+  EXPECT_TRUE(got.prediction == want.prediction) << "predictions differ";
 }
 
 class PretendModelTest : public ::testing::TestWithParam<ModelKind> {};
@@ -119,6 +122,110 @@ INSTANTIATE_TEST_SUITE_P(Models, PretendTypedModelTest,
                          [](const auto& info) {
                            return std::string(InfoOf(info.param).name);
                          });
+
+TEST(PretendTrainerTest, MeasuresAnyTaskLikeTheCpu) {
+  for (const char* const words :
+       {"single rocauc", "multi f1-macro", "binary rocauc", "regression rmse"}) {
+    SCOPED_TRACE(words);
+    const std::vector<std::string> parts = absl::StrSplit(words, ' ');
+    TrainOptions options = SmallRun();
+    options.task = Task::Parse(parts[0], parts[1]).value();
+    TestGraph graph = ClassGraph(120, 60);
+    const auto classes = graph.types[0].label.As<int64_t>();
+    Array label = Array::Allocate(DType::kFloat32, {120, 1});
+    auto cells = label.MutableAs<float>();
+    for (int64_t v = 0; v < 120; ++v) {
+      cells[v] = v % 10 == 0 ? std::nanf("")
+                             : static_cast<float>(classes[v] > 1);
+    }
+    graph.types[0].label = label;
+    ExpectSameBits(Serve(graph, StrCat("pretend_", parts[0])), options);
+  }
+}
+
+// Four nodes in each of 24 graphs.
+TEST(PretendTrainerTest, PoolsGraphsLikeTheCpu) {
+  TestGraph graph = ClassGraph(96, 48);
+  std::vector<int64_t> label;
+  Edges members;
+  for (int64_t g = 0; g < 24; ++g) label.push_back(g % 2);
+  for (int64_t v = 0; v < 96; ++v) members.emplace_back(v, v / 4);
+  graph.types[0].label = {};
+  graph.types.push_back(
+      {.name = "graph", .count = 24, .label = Array::Adopt(std::move(label))});
+  graph.relations.push_back({.name = "in", .dst = "graph", .edges = members});
+  graph.splits = {{.type = "graph", .name = "train", .ids = {0, 1, 2, 3, 4, 5}},
+                  {.type = "graph", .name = "valid", .ids = {6, 7, 8, 9}}};
+  TrainOptions options = SmallRun();
+  options.job.seed_kind = SeedKind::kGraph;
+  options.job.fanouts.clear();
+  options.job.batch_size = 2;
+  options.model.kind = ModelKind::kGin;
+  options.model.dropout = 0.5;
+  options.evaluation.kind = InferenceKind::kSampled;
+  ExpectSameBits(Serve(graph, "pretend_graphs"), options);
+}
+
+TEST(PretendTrainerTest, LearnsEdgesLikeTheCpu) {
+  TestGraph graph = ClassGraph(120, 60);
+  const Edges edges = graph.relations[0].edges;
+  const std::vector<LinkSplit> splits = {
+      {"", "train", {edges.begin(), edges.begin() + 200}},
+      {"", "valid", {edges.begin() + 200, edges.begin() + 240}}};
+  const auto source = ServeLinks(graph, splits, "pretend_links", 1);
+  TrainOptions options = LinkRun();
+  options.model.decoder = DecoderKind::kDistMult;
+  options.evaluation.kind = InferenceKind::kSampled;
+  ExpectSameBits(source, options);
+  options.job.negatives = {NegativeMode::kInBatch, 1};
+  options.task.negatives = NegativeMode::kInBatch;
+  options.task.loss = LinkLoss::kSoftmax;
+  options.task.metric = MetricKind::kMrr;
+  ExpectSameBits(source, options);
+  options.job.negatives = {NegativeMode::kShared, 16};
+  options.task.negatives = NegativeMode::kShared;
+  // Ranks among all nodes need edges that are not in the graph.
+  graph.relations[0].edges.resize(200);
+  options.evaluation.kind = InferenceKind::kFull;
+  options.evaluation.negatives = EvalNegatives::kAll;
+  ExpectSameBits(ServeLinks(graph, splits, "pretend_ranks", 1), options);
+}
+
+TEST(PretendTrainerTest, RunsScriptsLikeTheCpu) {
+  TrainOptions options = SmallRun();
+  options.model.kind = ModelKind::kScript;
+  options.model.script = SaveScript(SageScript(6, 8, 4, 1, 0.5),
+                                    TestDirectory("pretend_script") / "s.pt");
+  options.evaluation.kind = InferenceKind::kSampled;
+  ExpectSameBits(Serve(ClassGraph(120, 60), "pretend_scripts"), options);
+}
+
+// A run that changes its device halfway.
+TEST(PretendTrainerTest, ResumesOnAnotherDevice) {
+  const auto source = Serve(ClassGraph(120, 60), "pretend_resume");
+  const TrainOptions options = RunOf(ModelKind::kGatv2);
+  PretendAccelerator pretend;
+  const std::filesystem::path folder = TestDirectory("pretend_resumes");
+  std::filesystem::create_directory(folder / "whole");
+  const Result whole =
+      Train(source, options, folder / "whole", CpuAccelerator());
+  for (const bool pretend_first : {true, false}) {
+    const std::filesystem::path half = folder / StrCat("half", pretend_first);
+    std::filesystem::create_directory(half);
+    TrainOptions part = options;
+    part.epochs = 1;
+    Accelerator& cpu = CpuAccelerator();
+    Train(source, part, half, pretend_first ? pretend : cpu);
+    part.epochs = options.epochs;
+    part.resume = true;
+    const Result rest = Train(source, part, half, pretend_first ? cpu : pretend);
+    ASSERT_LT(rest.lines.size(), whole.lines.size());
+    EXPECT_EQ(rest.lines,
+              std::vector<std::string>(whole.lines.end() - rest.lines.size(),
+                                       whole.lines.end()));
+    EXPECT_TRUE(rest.prediction == whole.prediction) << "predictions differ";
+  }
+}
 
 }  // namespace
 }  // namespace millrace::testing

@@ -9,6 +9,8 @@
 
 #include "client/loader.h"
 #include "client/open_source.h"
+#include "common/file/npy.h"
+#include "common/ingest/add_split.h"
 #include "tests/support/free_port.h"
 
 namespace millrace::testing {
@@ -68,7 +70,6 @@ TestGraph PaperGraph(int64_t papers, int64_t train) {
     const int64_t same = any - any % kClasses + v % kClasses;
     return below(4) > 0 && same < n ? same : any;
   };
-  using Edges = std::vector<std::pair<int64_t, int64_t>>;
   constexpr int64_t kSubjects = 8, kVenues = 5;
   const int64_t authors = papers / 2;
   Edges writes, written, of, has, cites, prints;
@@ -128,6 +129,39 @@ std::shared_ptr<BatchSource> Serve(const TestGraph& graph,
   return OpenStore(path);
 }
 
+std::shared_ptr<BatchSource> ServeLinks(const TestGraph& graph,
+                                        const std::vector<LinkSplit>& splits,
+                                        const std::string& name, int parts) {
+  const std::filesystem::path directory = TestDirectory(name);
+  const std::filesystem::path path = directory / "store";
+  WriteStore(graph, path, parts);
+  for (const LinkSplit& split : splits) {
+    Array pairs = Array::Allocate(
+        DType::kInt64, {static_cast<int64_t>(split.edges.size()), 2});
+    auto cells = pairs.MutableAs<int64_t>();
+    for (size_t i = 0; i < split.edges.size(); ++i) {
+      cells[2 * i] = split.edges[i].first;
+      cells[2 * i + 1] = split.edges[i].second;
+    }
+    const std::filesystem::path file = directory / "pairs.npy";
+    std::filesystem::remove(file);
+    EXPECT_TRUE(WriteNpy(file, pairs).ok());
+    NewEdgeSplit added;
+    added.name = split.name;
+    added.relation = split.relation;
+    added.pairs = file;
+    if (!split.labels.empty()) {
+      added.labels = directory / "labels.npy";
+      std::filesystem::remove(added.labels);
+      EXPECT_TRUE(
+          WriteNpy(added.labels, Array::Adopt(std::vector(split.labels))).ok());
+    }
+    const auto info = AddEdgeSplit(path, added);
+    EXPECT_TRUE(info.ok()) << info.status();
+  }
+  return OpenStore(path);
+}
+
 TrainOptions SmallRun() {
   TrainOptions options;
   options.job.fanouts = {3, 2};
@@ -137,6 +171,21 @@ TrainOptions SmallRun() {
   options.optimizer.lr = 0.01;
   options.epochs = 2;
   options.evaluation.inference.chunk = 50;
+  return options;
+}
+
+TrainOptions LinkRun() {
+  TrainOptions options = SmallRun();
+  options.job.seed_kind = SeedKind::kEdge;
+  options.job.fanouts = {10, 5};
+  options.job.batch_size = 64;
+  options.job.negatives = {NegativeMode::kBinary, 1};
+  options.job.exclude = ExcludeSeedEdges::kReverse;
+  options.task.kind = TaskKind::kLink;
+  options.task.metric = MetricKind::kRocAuc;
+  options.task.negatives = NegativeMode::kBinary;
+  options.model.decoder = DecoderKind::kDot;
+  options.model.hidden = 16;
   return options;
 }
 

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "client/train/group/collectives.h"
@@ -41,8 +42,24 @@ void WriteStore(const TestGraph& graph, const std::filesystem::path& path,
                 int parts);
 std::shared_ptr<BatchSource> OpenStore(const std::filesystem::path& path);
 
+using Edges = std::vector<std::pair<int64_t, int64_t>>;
+
+struct LinkSplit {
+  std::string relation;
+  std::string name;
+  Edges edges;
+  std::vector<float> labels = {};
+};
+
+// Serves the graph as a store of `parts` partitions with splits of edges.
+std::shared_ptr<BatchSource> ServeLinks(const TestGraph& graph,
+                                        const std::vector<LinkSplit>& splits,
+                                        const std::string& name, int parts);
+
 // A run of sage with 2 layers, 8 wide, fanouts 3,2, batches of 16, 2 epochs.
 TrainOptions SmallRun();
+// A run on edges with features, 16 wide, with a negative for each.
+TrainOptions LinkRun();
 
 // Runs `body` as every rank of a group, each on a thread of its own.
 void RunRanks(int world, const std::function<void(Collectives&)>& body);

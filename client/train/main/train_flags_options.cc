@@ -20,7 +20,7 @@ namespace {
 
 // The error for a value that later versions may support.
 absl::Status UnsupportedOption(const char* option, const std::string& value,
-                               const char* supported) {
+                               const std::string& supported) {
   return UnsupportedError(StrCat(option, " ", value,
                                  " is not supported in this version\nuse ",
                                  option, " ", supported));
