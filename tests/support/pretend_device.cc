@@ -5,10 +5,12 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>
 #include <ATen/native/CPUFallback.h>
+#include <ATen/ops/_index_put_impl.h>
 #include <ATen/ops/_reshape_alias_native.h>
 #include <ATen/ops/as_strided_native.h>
 #include <ATen/ops/empty_strided.h>
 #include <ATen/ops/from_blob.h>
+#include <ATen/ops/index.h>
 #include <ATen/ops/native_batch_norm.h>
 #include <ATen/ops/view_native.h>
 #include <c10/core/Allocator.h>
@@ -173,6 +175,29 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> BatchNorm(
           saved_inverse.to(PretendDevice())};
 }
 
+// RunOnCpu() moves no lists of optional tensors.
+using Indices = c10::List<std::optional<at::Tensor>>;
+
+Indices OnHost(const Indices& indices) {
+  Indices moved;
+  for (const std::optional<at::Tensor> index : indices) {
+    moved.push_back(OnHost(index));
+  }
+  return moved;
+}
+
+at::Tensor Index(const at::Tensor& tensor, const Indices& indices) {
+  return at::index(OnHost(tensor), OnHost(indices)).to(PretendDevice());
+}
+
+at::Tensor& IndexPut(at::Tensor& tensor, const Indices& indices,
+                     const at::Tensor& values, bool accumulate, bool unsafe) {
+  at::Tensor view = OnHost(tensor);
+  at::_index_put_impl_(view, OnHost(indices), OnHost(values), accumulate,
+                       unsafe);
+  return tensor;
+}
+
 void RunOnCpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   at::native::cpu_fallback(op, stack);
 }
@@ -188,6 +213,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   library.impl("native_layer_norm",
                torch::CppFunction::makeFromBoxedFunction<&RunOnCpu>());
   library.impl("native_batch_norm", TORCH_FN(BatchNorm));
+  library.impl("index.Tensor", TORCH_FN(Index));
+  library.impl("_index_put_impl_", TORCH_FN(IndexPut));
   library.impl("view", TORCH_FN(at::native::view));
   library.impl("as_strided", TORCH_FN(at::native::as_strided_tensorimpl));
   library.impl("_reshape_alias", TORCH_FN(at::native::_reshape_alias));

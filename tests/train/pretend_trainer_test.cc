@@ -36,14 +36,15 @@ std::string BytesOf(const std::filesystem::path& file) {
   return std::filesystem::exists(file) ? ReadFile(file, 1 << 24).value() : "";
 }
 
-// Trains in two ranks with a checkpoint in `folder`.
+// Trains with a checkpoint in `folder`.
 Result Train(const std::shared_ptr<BatchSource>& source, TrainOptions options,
-             const std::filesystem::path& folder, Accelerator& accelerator) {
+             const std::filesystem::path& folder, Accelerator& accelerator,
+             int world = 2) {
   options.checkpoint = (folder / "run").string();
   if (!options.predict.empty()) options.predict = (folder / "rows.npy").string();
   options.log_every = 1;
   Result result;
-  RunRanks(2, [&](Collectives& collectives) {
+  RunRanks(world, [&](Collectives& collectives) {
     auto trainer = Trainer::Create(source, collectives, options, accelerator);
     ASSERT_TRUE(trainer.ok()) << trainer.status();
     const absl::Status run = (*trainer)->Run();
@@ -59,13 +60,15 @@ Result Train(const std::shared_ptr<BatchSource>& source, TrainOptions options,
 }
 
 void ExpectSameBits(const std::shared_ptr<BatchSource>& source,
-                    const TrainOptions& options) {
+                    const TrainOptions& options, int world = 2) {
   const std::filesystem::path folder = TestDirectory("pretend");
   std::filesystem::create_directory(folder / "cpu");
   std::filesystem::create_directory(folder / "pretend");
   PretendAccelerator pretend;
-  const Result want = Train(source, options, folder / "cpu", CpuAccelerator());
-  const Result got = Train(source, options, folder / "pretend", pretend);
+  const Result want =
+      Train(source, options, folder / "cpu", CpuAccelerator(), world);
+  const Result got =
+      Train(source, options, folder / "pretend", pretend, world);
   EXPECT_GE(want.lines.size(), 2u);
   EXPECT_FALSE(want.checkpoint.empty());
   EXPECT_EQ(got.lines, want.lines);
@@ -191,13 +194,15 @@ TEST(PretendTrainerTest, LearnsEdgesLikeTheCpu) {
   ExpectSameBits(ServeLinks(graph, splits, "pretend_ranks", 1), options);
 }
 
+// Ranks in one process would share the generator of the script's dropout.
 TEST(PretendTrainerTest, RunsScriptsLikeTheCpu) {
   TrainOptions options = SmallRun();
   options.model.kind = ModelKind::kScript;
   options.model.script = SaveScript(SageScript(6, 8, 4, 1, 0.5),
                                     TestDirectory("pretend_script") / "s.pt");
   options.evaluation.kind = InferenceKind::kSampled;
-  ExpectSameBits(Serve(ClassGraph(120, 60), "pretend_scripts"), options);
+  ExpectSameBits(Serve(ClassGraph(120, 60), "pretend_scripts"), options,
+                 /*world=*/1);
 }
 
 // A run that changes its device halfway.
