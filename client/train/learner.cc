@@ -14,20 +14,23 @@ absl::StatusOr<std::unique_ptr<Learner>> Learner::Create(
     std::unique_ptr<Model> model, const OptimizerConfig& optimizer,
     const Objective& objective, Collectives& collectives,
     Accelerator& accelerator) {
+  MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<Reducer> reducer,
+                            accelerator.MakeReducer(collectives));
   return CatchTorch("making the optimizer",
                     [&]() -> absl::StatusOr<std::unique_ptr<Learner>> {
                       return std::unique_ptr<Learner>(
                           new Learner(std::move(model), optimizer, objective,
-                                      collectives, accelerator));
+                                      collectives, accelerator,
+                                      std::move(reducer)));
                     });
 }
 
 Learner::Learner(std::unique_ptr<Model> model, const OptimizerConfig& optimizer,
                  const Objective& objective, Collectives& collectives,
-                 Accelerator& accelerator)
+                 Accelerator& accelerator, std::unique_ptr<Reducer> reducer)
     : collectives_(collectives),
       model_(std::move(model)),
-      step_(*model_, collectives, objective, accelerator),
+      step_(*model_, collectives, objective, accelerator, std::move(reducer)),
       optimizer_(optimizer, model_->parameters().parameters()) {}
 
 absl::StatusOr<StepSums> Learner::Step(const Minibatch* minibatch,

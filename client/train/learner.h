@@ -22,7 +22,8 @@ namespace millrace {
 class Learner {
  public:
   // Keeps references to `objective`, `collectives` and `accelerator`, which the
-  // model is on. RESOURCE_EXHAUSTED: the optimizer does not fit in memory.
+  // model is on. All ranks call it. RESOURCE_EXHAUSTED: the optimizer does not
+  // fit in memory. Also fails like Accelerator::MakeReducer.
   static absl::StatusOr<std::unique_ptr<Learner>> Create(
       std::unique_ptr<Model> model, const OptimizerConfig& optimizer,
       const Objective& objective, Collectives& collectives,
@@ -52,7 +53,7 @@ class Learner {
  private:
   Learner(std::unique_ptr<Model> model, const OptimizerConfig& optimizer,
           const Objective& objective, Collectives& collectives,
-          Accelerator& accelerator);
+          Accelerator& accelerator, std::unique_ptr<Reducer> reducer);
   std::vector<NamedTensor> CopyOfModel(
       const std::vector<at::Tensor>& means) const;
 

@@ -8,9 +8,11 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "client/tensor/torch_status.h"
+#include "client/train/device/host_reducer.h"
 #include "client/train/objective.h"
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
@@ -19,7 +21,7 @@
 namespace millrace {
 namespace {
 
-// What follows the gradients in the exchanged buffer. Counts are exact in
+// What follows the gradients in their buffer. Counts are exact in
 // float32 up to 2^24 labels per step.
 enum Tail { kLoss = 0, kLabelled, kCorrect, kTailSize };
 
@@ -39,19 +41,16 @@ absl::StatusOr<at::Tensor> OwnRow(const NamedTensor& rows, at::IntArrayRef row,
 }  // namespace
 
 TrainStep::TrainStep(Model& model, Collectives& collectives,
-                     const Objective& objective, Accelerator& accelerator)
+                     const Objective& objective, Accelerator& accelerator,
+                     std::unique_ptr<Reducer> reducer)
     : model_(model),
       collectives_(collectives),
       objective_(objective),
-      accelerator_(accelerator) {
-  int64_t size = 0;
-  for (const NamedTensor& parameter : model.parameters().parameters()) {
-    size += parameter.tensor.numel();
-  }
-  exchange_ = at::zeros(
-      {size + kTailSize}, at::TensorOptions(at::kFloat).device(model.device()));
-  gradient_ = exchange_.narrow(0, 0, size);
-}
+      accelerator_(accelerator),
+      reducer_(reducer == nullptr ? std::make_unique<HostReducer>(collectives)
+                                  : std::move(reducer)),
+      buckets_(model.parameters().parameters(), kTailSize, model.device(),
+               *reducer_) {}
 
 // Batches have similar sizes, so it is enough to check those that are twice as
 // large as any checked before.
@@ -73,47 +72,37 @@ absl::Status TrainStep::ForwardBackward(const Minibatch& minibatch,
   MILLRACE_RETURN_IF_ERROR(CheckBatchMemory(minibatch));
   const Pass pass{.training = true, .dropout = dropout};
   const Outcome outcome = objective_.Forward(model_, minibatch, pass);
-  for (const NamedTensor& named : model_.parameters().parameters()) {
-    at::Tensor parameter = named.tensor;
-    parameter.mutable_grad().reset();
+  {
+    const c10::NoGradGuard no_grad;
+    buckets_.tail()[kLoss].copy_(outcome.loss);
+    buckets_.tail()[kLabelled].copy_(outcome.counted);
+    buckets_.tail()[kCorrect].copy_(outcome.correct);
   }
   // The loss may depend on no parameter, if graphs have no nodes and the model
   // has no head.
   if (outcome.loss.requires_grad()) outcome.loss.backward();
-  c10::NoGradGuard no_grad;
-  int64_t begin = 0;
-  for (const NamedTensor& named : model_.parameters().parameters()) {
-    const int64_t size = named.tensor.numel();
-    if (named.tensor.grad().defined()) {
-      gradient_.narrow(0, begin, size)
-          .copy_(named.tensor.grad().reshape({size}));
-    }
-    begin += size;
-  }
-  const at::Tensor tail = exchange_.narrow(0, begin, kTailSize);
-  tail[kLoss].copy_(outcome.loss);
-  tail[kLabelled].copy_(outcome.counted);
-  tail[kCorrect].copy_(outcome.correct);
   return absl::OkStatus();
 }
 
 absl::StatusOr<StepSums> TrainStep::Run(const Minibatch* minibatch,
                                         const DropoutKey& dropout) {
   return CatchTorch("a training step", [&]() -> absl::StatusOr<StepSums> {
-    exchange_.zero_();
+    buckets_.Begin();
     if (minibatch != nullptr && minibatch->labelled > 0) {
       MILLRACE_RETURN_IF_ERROR(ForwardBackward(*minibatch, dropout));
       seeds_since_average_ += minibatch->labelled;
     }
-    MILLRACE_RETURN_IF_ERROR(collectives_.AllReduceSum(exchange_));
+    MILLRACE_RETURN_IF_ERROR(buckets_.Finish());
     // The only place where a step waits for its device.
-    const at::Tensor tail =
-        exchange_.narrow(0, gradient_.numel(), kTailSize).cpu();
+    const at::Tensor tail = buckets_.tail().cpu();
     StepSums sums;
     sums.loss = tail[kLoss].item().toDouble();
     sums.labelled = tail[kLabelled].item().toLong();
     sums.correct = tail[kCorrect].item().toLong();
-    if (sums.labelled > 0) gradient_.div_(static_cast<double>(sums.labelled));
+    if (sums.labelled > 0) {
+      at::Tensor(buckets_.gradient())
+          .div_(static_cast<double>(sums.labelled));
+    }
     return sums;
   });
 }

@@ -4,12 +4,15 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "client/nn/model.h"
 #include "client/train/device/accelerator.h"
+#include "client/train/device/reducer.h"
+#include "client/train/gradient_buckets.h"
 #include "client/train/group/collectives.h"
 #include "client/train/task/minibatch.h"
 
@@ -26,14 +29,16 @@ struct StepSums {
 };
 
 // Computes the gradients of steps over all ranks: every rank sums its losses,
-// one all-reduce adds gradients, losses and counts, and the sum is divided once
+// an all-reduce adds gradients, losses and counts, and the sum is divided once
 // by the number of labelled values of all ranks.
 // Threads: one at a time; all ranks make the same calls.
 class TrainStep {
  public:
-  // Keeps references to all arguments. The model is on the accelerator.
+  // Keeps references to the first four. The model is on the accelerator, of which
+  // `reducer` is; null for one that adds up on the CPU.
   TrainStep(Model& model, Collectives& collectives, const Objective& objective,
-            Accelerator& accelerator = CpuAccelerator());
+            Accelerator& accelerator = CpuAccelerator(),
+            std::unique_ptr<Reducer> reducer = nullptr);
 
   // If `minibatch`, which is on the accelerator, is null or has no label, this
   // rank runs no forward pass and adds zeros. RESOURCE_EXHAUSTED: the batch does
@@ -45,7 +50,7 @@ class TrainStep {
   // The mean gradient of the last step, [values of all parameters] kFloat on the
   // model's device, in the order of the parameters; valid until the next Run().
   // Zeros if no rank had a labelled seed.
-  const at::Tensor& gradient() const { return gradient_; }
+  const at::Tensor& gradient() const { return buckets_.gradient(); }
 
   // Averages the model's running statistics over ranks, weighted by the
   // seeds that each trained on since the last call. All ranks call it.
@@ -75,8 +80,8 @@ class TrainStep {
   Accelerator& accelerator_;
   uint64_t checked_bytes_ = 0;  // the largest LayerBytes() that was checked
   int64_t seeds_since_average_ = 0;
-  at::Tensor exchange_;  // gradients, then loss, labelled, correct
-  at::Tensor gradient_;  // view of exchange_
+  const std::unique_ptr<Reducer> reducer_;
+  GradientBuckets buckets_;  // behind the gradients: loss, labelled, correct
 };
 
 }  // namespace millrace

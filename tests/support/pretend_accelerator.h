@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "client/train/device/accelerator.h"
+#include "client/train/device/host_reducer.h"
 #include "tests/support/pretend_device.h"
 
 namespace millrace {
@@ -18,6 +19,10 @@ class PretendAccelerator final : public Accelerator {
   absl::Status CheckMemory(std::string_view what,
                            const MemoryNeed& need) const override {
     return millrace::CheckMemory(what, need);
+  }
+  absl::StatusOr<std::unique_ptr<Reducer>> MakeReducer(
+      Collectives& collectives) override {
+    return std::make_unique<HostReducer>(collectives);
   }
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/train/device/accelerator.h"
 
+#include "client/train/device/host_reducer.h"
+
 namespace millrace {
 namespace {
 
@@ -11,6 +13,10 @@ class Cpu final : public Accelerator {
   absl::Status CheckMemory(std::string_view what,
                            const MemoryNeed& need) const override {
     return millrace::CheckMemory(what, need);
+  }
+  absl::StatusOr<std::unique_ptr<Reducer>> MakeReducer(
+      Collectives& collectives) override {
+    return std::make_unique<HostReducer>(collectives);
   }
 };
 

@@ -10,6 +10,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "client/train/device/reducer.h"
+#include "client/train/group/collectives.h"
 #include "client/train/group/group.h"
 #include "common/base/host_memory.h"
 
@@ -30,6 +32,10 @@ class Accelerator {
   // available", with the name of the device unless that is the CPU.
   virtual absl::Status CheckMemory(std::string_view what,
                                    const MemoryNeed& need) const = 0;
+  // Returns what adds up gradients on the device over all ranks, which keeps a
+  // reference to `collectives`. All ranks call it. Fails like Collectives.
+  virtual absl::StatusOr<std::unique_ptr<Reducer>> MakeReducer(
+      Collectives& collectives) = 0;
 };
 
 // The CPU, which every program has.

@@ -51,6 +51,7 @@ std::string Sha256(const std::string& bytes) {
 struct Collectives::Group {
   c10::intrusive_ptr<c10d::TCPStore> store;
   GlooPtr gloo;
+  std::vector<c10::intrusive_ptr<c10d::Work>> sums;  // that were started
 };
 
 Collectives::Collectives(const GroupAddress& group) : group_(group) {}
@@ -248,11 +249,22 @@ absl::Status Collectives::Run(const char* what,
 }
 
 absl::Status Collectives::AllReduceSum(at::Tensor tensor) {
+  MILLRACE_RETURN_IF_ERROR(StartSum(std::move(tensor)));
+  return FinishSums();
+}
+
+absl::Status Collectives::StartSum(at::Tensor tensor) {
+  if (c10d_ == nullptr) return absl::OkStatus();
+  std::vector<at::Tensor> tensors{std::move(tensor)};
+  return Run("all-reduce", [&] {
+    c10d_->sums.push_back(c10d_->gloo->allreduce(tensors));
+  });
+}
+
+absl::Status Collectives::FinishSums() {
   if (c10d_ == nullptr) return absl::OkStatus();
   return Run("all-reduce", [&] {
-    std::vector<at::Tensor> tensors{tensor.cpu()};
-    c10d_->gloo->allreduce(tensors)->wait();
-    if (!tensor.is_cpu()) tensor.copy_(tensors[0]);
+    for (const auto& sum : std::exchange(c10d_->sums, {})) sum->wait();
   });
 }
 

@@ -50,10 +50,14 @@ class Collectives {
   int rank() const { return group_.rank; }
   int world() const { return group_.world; }
 
-  // Sums in place, by way of a copy on the CPU if the tensor is on another
-  // device. It must be contiguous and of equal shape on all ranks. The result has
-  // the same bits on every rank and in every run.
+  // Sums in place. The tensor must be contiguous, on the CPU and of equal shape
+  // on all ranks. The result has the same bits on every rank and in every run.
   absl::Status AllReduceSum(at::Tensor tensor);
+  // Start to do so, on threads of Gloo's own, and wait until all that were
+  // started are done. Until then, leave the tensors alone and make no other
+  // calls.
+  absl::Status StartSum(at::Tensor tensor);
+  absl::Status FinishSums();
   // Returns the tensors of all ranks, [world, ...], bit for bit. They must have
   // equal shape and type, and be on the CPU.
   absl::StatusOr<at::Tensor> GatherRows(const at::Tensor& own);
