@@ -109,6 +109,14 @@ class PrefetchingLoader final : public Loader {
     return step;
   }
 
+  bool ready() const override {
+    if (!failed_.ok()) return true;
+    if (window_.empty()) return sequence_.Remaining() == 0;
+    Slot& slot = *window_.front();
+    MutexLock lock(&slot.mutex);
+    return slot.ready;
+  }
+
   uint32_t batches_per_epoch() const override { return plan_.batch_count(); }
   uint32_t steps_per_epoch() const override { return sequence_.StepsFrom(0); }
   uint32_t steps_of_first_epoch() const override {

@@ -81,6 +81,9 @@ class Loader {
   // window does not fit in memory. CANCELLED: the program was interrupted.
   virtual absl::StatusOr<std::optional<LoaderStep>> Next() = 0;
 
+  // Whether Next() would return without waiting.
+  virtual bool ready() const = 0;
+
   // Numbers of batches (of all ranks) and of steps in a whole epoch.
   virtual uint32_t batches_per_epoch() const = 0;
   virtual uint32_t steps_per_epoch() const = 0;

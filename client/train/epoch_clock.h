@@ -1,37 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <c10/core/Device.h>
+
+#include "client/train/device/work_timer.h"
+#include "client/train/minibatch_feeder.h"
 #include "client/train/run/log_lines.h"
 #include "common/base/process_usage.h"
 #include "common/base/steady_time.h"
 
 namespace millrace {
 
-// Measures where the time of an epoch goes on this rank.
+// Measures where the time of an epoch goes on this rank. On a device, copies run
+// beside the computation.
 // Threads: one at a time.
-struct EpochClock {
-  double cpu_at_start = ProcessCpuSeconds();
-  SteadyTime start = SteadyNow();
-  SteadyTime mark = start;
-  absl::Duration wait, copy, compute;
+class EpochClock {
+ public:
+  // Begins an epoch of a model on `device`, which `feeder` feeds and which must
+  // outlive this.
+  EpochClock(c10::Device device, MinibatchFeeder& feeder)
+      : feeder_(feeder),
+        waited_before_(feeder.waited()),
+        copied_before_(feeder.copied()),
+        compute(device) {}
 
-  // Starts to time the next part.
-  void Mark() { mark = SteadyNow(); }
-  // Adds the time since the last Mark() or Lap() to `part`.
-  void Lap(absl::Duration& part) {
-    const SteadyTime now = SteadyNow();
-    part += now - mark;
-    mark = now;
-  }
-
-  double CpuSeconds() const { return ProcessCpuSeconds() - cpu_at_start; }
+  double CpuSeconds() const { return ProcessCpuSeconds() - cpu_at_start_; }
   // Fills in the record's times, except those of the CPU and of evaluation.
-  void FillIn(MetricsRecord& record) const {
-    record.seconds = absl::ToDoubleSeconds(SteadyNow() - start);
-    record.wait_seconds = absl::ToDoubleSeconds(wait);
-    record.copy_seconds = absl::ToDoubleSeconds(copy);
-    record.compute_seconds = absl::ToDoubleSeconds(compute);
+  void FillIn(MetricsRecord& record) {
+    record.seconds = absl::ToDoubleSeconds(SteadyNow() - start_);
+    record.wait_seconds =
+        absl::ToDoubleSeconds(feeder_.waited() - waited_before_);
+    record.copy_seconds =
+        absl::ToDoubleSeconds(feeder_.copied() - copied_before_);
+    record.compute_seconds = absl::ToDoubleSeconds(compute.Total());
   }
+
+ private:
+  const double cpu_at_start_ = ProcessCpuSeconds();
+  const SteadyTime start_ = SteadyNow();
+  MinibatchFeeder& feeder_;
+  const absl::Duration waited_before_, copied_before_;
+
+ public:
+  WorkTimer compute;  // the steps
 };
 
 }  // namespace millrace

@@ -34,8 +34,10 @@ Learner::Learner(std::unique_ptr<Model> model, const OptimizerConfig& optimizer,
       optimizer_(optimizer, model_->parameters().parameters()) {}
 
 absl::StatusOr<StepSums> Learner::Step(const Minibatch* minibatch,
-                                       const DropoutKey& dropout, double rate) {
-  MILLRACE_ASSIGN_OR_RETURN(const StepSums sums, step_.Run(minibatch, dropout));
+                                       const DropoutKey& dropout, double rate,
+                                       const std::function<void()>& meanwhile) {
+  MILLRACE_ASSIGN_OR_RETURN(const StepSums sums,
+                            step_.Run(minibatch, dropout, meanwhile));
   if (sums.labelled == 0 || !std::isfinite(sums.loss)) return sums;
   MILLRACE_RETURN_IF_ERROR(CatchTorch("an optimizer step", [&] {
     optimizer_.Step(step_.gradient(), rate);

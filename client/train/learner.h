@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -33,10 +34,11 @@ class Learner {
   int64_t optimizer_steps() const { return optimizer_.steps(); }
 
   // Takes one optimizer step with learning rate `rate` and the gradients of all
-  // ranks; see TrainStep::Run for `minibatch`. Leaves the model unchanged if
-  // nothing was labelled or the loss is not finite.
-  absl::StatusOr<StepSums> Step(const Minibatch* minibatch,
-                                const DropoutKey& dropout, double rate);
+  // ranks; see TrainStep::Run for the other arguments. Leaves the model unchanged
+  // if nothing was labelled or the loss is not finite.
+  absl::StatusOr<StepSums> Step(
+      const Minibatch* minibatch, const DropoutKey& dropout, double rate,
+      const std::function<void()>& meanwhile = nullptr);
 
   // See TrainStep::AverageBuffers.
   absl::Status AverageBuffers() { return step_.AverageBuffers(); }

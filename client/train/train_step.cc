@@ -85,13 +85,15 @@ absl::Status TrainStep::ForwardBackward(const Minibatch& minibatch,
 }
 
 absl::StatusOr<StepSums> TrainStep::Run(const Minibatch* minibatch,
-                                        const DropoutKey& dropout) {
+                                        const DropoutKey& dropout,
+                                        const std::function<void()>& meanwhile) {
   return CatchTorch("a training step", [&]() -> absl::StatusOr<StepSums> {
     buckets_.Begin();
     if (minibatch != nullptr && minibatch->labelled > 0) {
       MILLRACE_RETURN_IF_ERROR(ForwardBackward(*minibatch, dropout));
       seeds_since_average_ += minibatch->labelled;
     }
+    if (meanwhile != nullptr) meanwhile();
     MILLRACE_RETURN_IF_ERROR(buckets_.Finish());
     // The only place where a step waits for its device.
     const at::Tensor tail = buckets_.tail().cpu();

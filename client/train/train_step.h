@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -44,8 +45,10 @@ class TrainStep {
   // rank runs no forward pass and adds zeros. RESOURCE_EXHAUSTED: the batch does
   // not fit in memory. Also
   // the errors of Collectives; INTERNAL from LibTorch.
+  // Calls `meanwhile` once while the device computes; it may be null.
   absl::StatusOr<StepSums> Run(const Minibatch* minibatch,
-                               const DropoutKey& dropout);
+                               const DropoutKey& dropout,
+                               const std::function<void()>& meanwhile = nullptr);
 
   // The mean gradient of the last step, [values of all parameters] kFloat on the
   // model's device, in the order of the parameters; valid until the next Run().

@@ -12,6 +12,7 @@
 #include "client/train/checkpoint_identity.h"
 #include "client/train/epoch_clock.h"
 #include "client/train/eval/prediction.h"
+#include "client/train/minibatch_feeder.h"
 #include "client/train/run_setup.h"
 #include "client/train/task/minibatch.h"
 #include "common/base/field_error.h"
@@ -90,7 +91,9 @@ absl::StatusOr<std::unique_ptr<Loader>> Trainer::MakeLoader() const {
   return loader;
 }
 
-absl::Status Trainer::TrainOnStep(const LoaderStep& step, EpochClock& clock) {
+absl::Status Trainer::TrainOnStep(const FedStep& fed, MinibatchFeeder& feeder,
+                                  EpochClock& clock) {
+  const LoaderStep& step = fed.step;
   const bool some = step.batch.has_value();
   // Logs before the step, which ends only after every rank has reached it. So
   // the lines of all ranks are written before a checkpoint counts them.
@@ -98,19 +101,15 @@ absl::Status Trainer::TrainOnStep(const LoaderStep& step, EpochClock& clock) {
     MILLRACE_RETURN_IF_ERROR(run_->logs->LogConsumed(
         *step.batch, run_->source->manifest().schema, state_));
   }
-  clock.Mark();
-  std::optional<Minibatch> minibatch;
-  DropoutKey dropout{options_.job.seed, step.epoch, 0};
-  if (some) {
-    MILLRACE_ASSIGN_OR_RETURN(
-        minibatch, MakeMinibatch(*step.batch, model(), options_.task));
-    dropout.batch = step.batch->index;
-  }
-  clock.Lap(clock.copy);
+  const DropoutKey dropout{options_.job.seed, step.epoch,
+                           some ? step.batch->index : 0};
+  clock.compute.Start();
   MILLRACE_ASSIGN_OR_RETURN(
       const StepSums sums,
-      run_->learner->Step(some ? &*minibatch : nullptr, dropout,
-                          run_->plan->learning_rate.At(step.epoch)));
+      run_->learner->Step(some ? &*fed.minibatch : nullptr, dropout,
+                          run_->plan->learning_rate.At(step.epoch),
+                          [&feeder] { feeder.CopyAhead(); }));
+  clock.compute.Stop();
   if (!std::isfinite(sums.loss)) {
     return WithReason(absl::OutOfRangeError(
                           StrCat("the loss of epoch ", step.epoch, ", step ",
@@ -123,25 +122,21 @@ absl::Status Trainer::TrainOnStep(const LoaderStep& step, EpochClock& clock) {
   state_.sums.loss += sums.loss;
   state_.sums.labelled += sums.labelled;
   state_.sums.correct += sums.correct;
-  clock.Lap(clock.compute);
   return run_->logs->LogStep(state_, sums);
 }
 
-absl::Status Trainer::TrainEpoch(Loader& loader, uint32_t steps) {
+absl::Status Trainer::TrainEpoch(MinibatchFeeder& feeder, uint32_t steps) {
   run_->logs->BeginEpoch(state_, steps);
-  EpochClock clock;
+  EpochClock clock(model().device(), feeder);
   for (uint32_t i = 0; i < steps; ++i) {
     MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
     MILLRACE_RETURN_IF_ERROR(run_->checkpoints->status());
-    clock.Mark();
-    MILLRACE_ASSIGN_OR_RETURN(const std::optional<LoaderStep> step,
-                              loader.Next());
-    clock.Lap(clock.wait);
-    if (!step.has_value() || step->epoch != state_.epoch) {
+    MILLRACE_ASSIGN_OR_RETURN(const std::optional<FedStep> fed, feeder.Next());
+    if (!fed.has_value() || fed->step.epoch != state_.epoch) {
       return absl::InternalError("the plan ended within an epoch");
     }
-    MILLRACE_RETURN_IF_ERROR(TrainOnStep(*step, clock));
-    if (step->last_of_epoch) break;
+    MILLRACE_RETURN_IF_ERROR(TrainOnStep(*fed, feeder, clock));
+    if (fed->step.last_of_epoch) break;
     if (options_.checkpoint_every > 0 &&
         state_.step % options_.checkpoint_every == 0) {
       MILLRACE_RETURN_IF_ERROR(Save(/*best=*/false));
@@ -164,7 +159,7 @@ absl::StatusOr<bool> Trainer::Evaluate(MetricsRecord& record) {
   return state_.NoteEvaluation(record.epoch, record.metrics, options_.task);
 }
 
-absl::Status Trainer::EndEpoch(const EpochClock& clock) {
+absl::Status Trainer::EndEpoch(EpochClock& clock) {
   MILLRACE_RETURN_IF_ERROR(run_->learner->AverageBuffers());
   MetricsRecord record;
   record.epoch = state_.epoch;
@@ -216,13 +211,13 @@ absl::Status Trainer::Run() {
 
 absl::Status Trainer::TrainAndEvaluate() {
   if (state_.epoch < options_.epochs && !IsOutOfPatience()) {
-    MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Loader> loader,
-                              MakeLoader());
+    MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<Loader> loader, MakeLoader());
+    MinibatchFeeder feeder(std::move(loader), model(), options_.task);
     // 0 if a resumed epoch has no whole step left for this world.
-    uint32_t steps = loader->steps_of_first_epoch();
+    uint32_t steps = feeder.loader().steps_of_first_epoch();
     while (state_.epoch < options_.epochs && !IsOutOfPatience()) {
-      MILLRACE_RETURN_IF_ERROR(TrainEpoch(*loader, steps));
-      steps = loader->steps_per_epoch();
+      MILLRACE_RETURN_IF_ERROR(TrainEpoch(feeder, steps));
+      steps = feeder.loader().steps_per_epoch();
     }
   }
   return EndRun();

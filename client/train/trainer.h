@@ -17,9 +17,10 @@
 
 namespace millrace {
 
+class EpochClock;
 class Loader;
-struct EpochClock;
-struct LoaderStep;
+class MinibatchFeeder;
+struct FedStep;
 struct RunParts;
 
 // Trains a model on the seeds of a job, data parallel over the ranks of a
@@ -58,9 +59,10 @@ class Trainer {
   absl::StatusOr<std::unique_ptr<Loader>> MakeLoader() const;
   absl::Status TrainAndEvaluate();
   // Trains the rest of the state's epoch, which has `steps` steps.
-  absl::Status TrainEpoch(Loader& loader, uint32_t steps);
-  absl::Status TrainOnStep(const LoaderStep& step, EpochClock& clock);
-  absl::Status EndEpoch(const EpochClock& clock);
+  absl::Status TrainEpoch(MinibatchFeeder& feeder, uint32_t steps);
+  absl::Status TrainOnStep(const FedStep& fed, MinibatchFeeder& feeder,
+                           EpochClock& clock);
+  absl::Status EndEpoch(EpochClock& clock);
   // Fills in the metrics, and returns whether they are the best so far.
   absl::StatusOr<bool> Evaluate(MetricsRecord& record);
   bool IsOutOfPatience() const;
