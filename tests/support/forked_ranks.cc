@@ -37,8 +37,6 @@ struct ForkedRank::Board {
 namespace {
 
 constexpr absl::Duration kSlice = absl::Milliseconds(1);
-// From the death of a rank until its heartbeat would be missed.
-constexpr absl::Duration kSilence = absl::Milliseconds(200);
 constexpr absl::Duration kTimeout = absl::Minutes(1);
 constexpr int kRunning = 1000;
 
@@ -61,7 +59,7 @@ int OutcomeOf(int wait_status) {
 
 // Waits for the processes, and notes the first that was killed.
 std::vector<int> Await(const std::vector<pid_t>& processes,
-                       std::atomic<int>* lost) {
+                       absl::Duration silence, std::atomic<int>* lost) {
   const SteadyTime start = SteadyNow();
   std::vector<int> outcomes(processes.size(), kRunning);
   SteadyTime silent_since = SteadyTime::InfiniteFuture();
@@ -80,7 +78,7 @@ std::vector<int> Await(const std::vector<pid_t>& processes,
         silent_since = SteadyNow();
       }
     }
-    if (killed >= 0 && SteadyNow() - silent_since > kSilence) *lost = killed;
+    if (killed >= 0 && SteadyNow() - silent_since > silence) *lost = killed;
     if (in_time && SteadyNow() - start > kTimeout) {
       in_time = false;
       ADD_FAILURE() << "the ranks take longer than " << kTimeout;
@@ -102,7 +100,10 @@ std::string ForkedRank::Share(const std::string& bytes) {
     std::copy(bytes.begin(), bytes.end(), board_->shares[number]);
     board_->shared = number + 1;
   }
-  while (board_->shared <= number) absl::SleepFor(kSlice);
+  while (board_->shared <= number) {
+    if (lost() >= 0) return "";
+    absl::SleepFor(kSlice);
+  }
   return {board_->shares[number], board_->share_bytes[number]};
 }
 
@@ -138,7 +139,7 @@ std::vector<int> RunRanks(const ForkedRanksOptions& options,
     if (process == 0) RunRank(options, run, {rank, options.world, board});
     processes.push_back(process);
   }
-  std::vector<int> outcomes = Await(processes, &board->lost);
+  std::vector<int> outcomes = Await(processes, options.silence, &board->lost);
   munmap(mapped, sizeof(Board));
   return outcomes;
 }

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
+
 namespace millrace::testing {
 
 // One of the processes. Calls may be made by any of its threads, one at a time.
@@ -43,6 +45,8 @@ class ForkedRank {
 
 struct ForkedRanksOptions {
   int world = 2;
+  // From the death of a rank until the others notice it.
+  absl::Duration silence = absl::Milliseconds(50);
   std::map<std::string, std::string> environment = {};  // in addition to ours
 };
 
