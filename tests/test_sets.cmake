@@ -115,7 +115,8 @@ set(MILLRACE_CUDA_TESTS
     device_neighbor_drawer_test device_topology_sampler_test failed_calls_test
     failed_gathers_test failed_programs_test gather_rates_test
     golden_cuda_digests_test golden_pinned_digests_test memory_tiers_test
-    ptxemu_devices_test ptxemu_kernels_test ptxemu_planted_test)
+    nccl_failures_test nccl_reducer_test ptxemu_devices_test ptxemu_kernels_test
+    ptxemu_nccl_test ptxemu_planted_test)
 
 # Tests whose threads wait for each other all the time. Beside other tests they
 # take up to thirty times longer.

@@ -58,7 +58,7 @@ for ((seed = first; seed <= last; ++seed)); do
     PTXEMU_SEED=$seed PTXEMU_SCHED=$schedule PTXEMU_DEVICES=2 attempt \
       "tests, seed $seed, $schedule" ctest --test-dir "$build" \
       --output-on-failure --parallel "$TEST_JOBS" \
-      --tests-regex '^(device_|cuda_runtime|memory_tiers)'
+      --tests-regex '^(device_|cuda_runtime|memory_tiers|nccl_|ptxemu_nccl)'
   done
   # Schedules of sources change with the seed; see SCHEDULES in digests_test.py.
   for ((number = 3 * seed - 2; number <= 3 * seed; ++number)); do

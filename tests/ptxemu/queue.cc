@@ -8,12 +8,14 @@
 #include <thread>
 #include <utility>
 
+#include "common/base/status_macros.h"
+
 namespace millrace::ptxemu {
 namespace {
 
 enum class Progress {
   kDone,     // a piece of work was done
-  kRunning,  // another thread runs a host function
+  kWaiting,  // for another process, or for a thread that runs a host function
   kNone
 };
 
@@ -34,29 +36,36 @@ void SetFault(Device* device, const absl::Status& status) {
 }
 
 // Runs the stream's first work, or drops it if the device has had a fault.
-void RunFirst(Stream* stream) {
+// Returns false if the work is not done yet.
+bool RunFirst(Stream* stream) {
   Device& device = GetRuntime().devices[stream->device];
   if (device.fault == cudaSuccess) {
     Memory::Get().SetActingDevice(stream->device);
     stream->is_running = true;
-    const absl::Status status = stream->queue.front().run();
+    const absl::StatusOr<bool> is_done = stream->queue.front().step();
     stream->is_running = false;
-    if (!status.ok()) SetFault(&device, status);
+    if (is_done.ok() && !*is_done) return false;
+    if (!is_done.ok()) SetFault(&device, is_done.status());
   }
   stream->queue.pop_front();
   ++stream->done;
+  return true;
 }
 
 Progress RunSomething() {
   std::vector<Stream*> ready;
-  bool is_running = false;
+  bool is_waiting = false;
   for (Stream* stream : GetRuntime().streams) {
     if (IsReady(*stream)) ready.push_back(stream);
-    is_running |= stream->is_running;
+    is_waiting |= stream->is_running;
   }
-  if (ready.empty()) return is_running ? Progress::kRunning : Progress::kNone;
-  RunFirst(ready[GetRuntime().random() % ready.size()]);
-  return Progress::kDone;
+  while (!ready.empty()) {
+    const size_t chosen = GetRuntime().random() % ready.size();
+    if (RunFirst(ready[chosen])) return Progress::kDone;
+    is_waiting = true;
+    ready.erase(ready.begin() + static_cast<ptrdiff_t>(chosen));
+  }
+  return is_waiting ? Progress::kWaiting : Progress::kNone;
 }
 
 void RunWhatTheScheduleAllows() {
@@ -90,9 +99,7 @@ void RunInBackground() {
 }
 
 void StartBackgroundThread() {
-  if (!GetSettings().in_background || GetRuntime().has_background_thread) {
-    return;
-  }
+  if (GetRuntime().has_background_thread) return;
   GetRuntime().has_background_thread = true;
   std::thread(RunInBackground).detach();
 }
@@ -113,17 +120,37 @@ void AddDefaultStreamOrder(const Stream& stream, std::vector<Ticket>* after) {
   }
 }
 
+void Push(Stream* stream, Work work) {
+  AddDefaultStreamOrder(*stream, &work.after);
+  stream->queue.push_back(std::move(work));
+  ++stream->enqueued;
+  RunWhatTheScheduleAllows();
+}
+
+// Lets other threads, or processes, get on.
+void Pause(int microseconds) {
+  const ReleasedLock released;
+  std::this_thread::sleep_for(std::chrono::microseconds(microseconds));
+}
+
 }  // namespace
 
 Ticket LastTicket(Stream* stream) { return {stream, stream->enqueued}; }
 
 void Enqueue(Stream* stream, std::function<absl::Status()> run,
              std::vector<Ticket> after) {
-  StartBackgroundThread();
-  AddDefaultStreamOrder(*stream, &after);
-  stream->queue.push_back({std::move(run), std::move(after)});
-  ++stream->enqueued;
-  RunWhatTheScheduleAllows();
+  if (GetSettings().background == Background::kAlways) StartBackgroundThread();
+  Push(stream, {[run = std::move(run)]() -> absl::StatusOr<bool> {
+                  MILLRACE_RETURN_IF_ERROR(run());
+                  return true;
+                },
+                std::move(after)});
+}
+
+void EnqueueLasting(Stream* stream,
+                    std::function<absl::StatusOr<bool>()> step) {
+  if (GetSettings().background != Background::kNever) StartBackgroundThread();
+  Push(stream, {std::move(step), {}});
 }
 
 void EnqueueHostFunction(Stream* stream, std::function<void()> run) {
@@ -142,11 +169,9 @@ void WaitForTicket(Ticket ticket) {
     switch (RunSomething()) {
       case Progress::kDone:
         break;
-      case Progress::kRunning: {
-        const ReleasedLock released;
-        std::this_thread::sleep_for(std::chrono::microseconds(50));
+      case Progress::kWaiting:
+        Pause(50);
         break;
-      }
       case Progress::kNone:
         std::fprintf(stderr, "ptxemu: a stream waits for ever\n");
         std::abort();
@@ -170,11 +195,10 @@ void WaitForAllDevices() {
   }
 }
 
+void RunOnePiece() { RunSomething(); }
+
 bool HasReached(Ticket ticket) {
-  if (!IsDone(ticket) && RunSomething() == Progress::kRunning) {
-    const ReleasedLock released;
-    std::this_thread::sleep_for(std::chrono::microseconds(20));
-  }
+  if (!IsDone(ticket) && RunSomething() == Progress::kWaiting) Pause(20);
   return IsDone(ticket);
 }
 

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "common/base/mutex.h"
 #include "tests/ptxemu/memory.h"
 #include "tests/ptxemu/settings.h"
@@ -32,7 +32,8 @@ struct Ticket {
 };
 
 struct Work {
-  std::function<absl::Status()> run;
+  // Returns whether the work is done; if it is not, it must be called again.
+  std::function<absl::StatusOr<bool>()> step;
   std::vector<Ticket> after;  // what must be done before
 };
 

@@ -2,7 +2,6 @@
 #include "tests/ptxemu/settings.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <utility>
 
@@ -10,47 +9,36 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "tests/ptxemu/environment.h"
 
 namespace millrace::ptxemu {
 namespace {
 
-std::string Variable(const char* name, const char* fallback) {
-  const char* value = std::getenv(name);
-  return value != nullptr ? value : fallback;
-}
-
-[[noreturn]] void RefuseVariable(const char* name, const std::string& value) {
-  std::fprintf(stderr, "ptxemu: %s=%s is not understood\n", name,
-               value.c_str());
-  std::abort();
-}
-
-uint64_t Number(const char* name, uint64_t fallback) {
-  const std::string value = Variable(name, "");
-  if (value.empty()) return fallback;
-  char* end = nullptr;
-  const uint64_t number = std::strtoull(value.c_str(), &end, 0);
-  if (*end != '\0') RefuseVariable(name, value);
-  return number;
-}
-
 Schedule ReadSchedule() {
-  const std::string value = Variable("PTXEMU_SCHED", "random");
+  const std::string value = TextVariable("PTXEMU_SCHED", "random");
   if (value == "random") return Schedule::kRandom;
   if (value == "eager") return Schedule::kEager;
   if (value == "lazy") return Schedule::kLazy;
   RefuseVariable("PTXEMU_SCHED", value);
 }
 
+Background ReadBackground() {
+  if (std::getenv("PTXEMU_BACKGROUND") == nullptr) {
+    return Background::kForLasting;
+  }
+  return NumberVariable("PTXEMU_BACKGROUND", 0) != 0 ? Background::kAlways
+                                                     : Background::kNever;
+}
+
 std::optional<int> ReadGrain() {
   if (std::getenv("PTXEMU_GRAIN") == nullptr) return std::nullopt;
-  return static_cast<int>(Number("PTXEMU_GRAIN", 0));
+  return static_cast<int>(NumberVariable("PTXEMU_GRAIN", 0));
 }
 
 // As with CUDA, the list ends at the first number that names no device.
 std::vector<int> ReadVisibleDevices() {
-  const int all =
-      std::min(static_cast<int>(Number("PTXEMU_DEVICES", 1)), kMaxDevices);
+  const int all = std::min(
+      static_cast<int>(NumberVariable("PTXEMU_DEVICES", 1)), kMaxDevices);
   std::vector<int> visible;
   const char* list = std::getenv("CUDA_VISIBLE_DEVICES");
   if (list == nullptr) {
@@ -68,7 +56,7 @@ std::vector<int> ReadVisibleDevices() {
 // Reads "cudaMalloc:3=2,cudaMemcpyAsync:1=700!".
 std::map<std::string, std::vector<PlannedFailure>> ReadFailures() {
   std::map<std::string, std::vector<PlannedFailure>> failures;
-  const std::string value = Variable("PTXEMU_FAIL", "");
+  const std::string value = TextVariable("PTXEMU_FAIL", "");
   for (const absl::string_view item :
        absl::StrSplit(value, ',', absl::SkipEmpty())) {
     const std::pair<std::string, std::string> name_and_rest =
@@ -87,22 +75,23 @@ std::map<std::string, std::vector<PlannedFailure>> ReadFailures() {
 }
 
 Settings ReadSettings() {
-  return {.seed = Number("PTXEMU_SEED", 1),
-          .schedule = ReadSchedule(),
-          .grain = ReadGrain(),
-          .resident_blocks = static_cast<int>(Number("PTXEMU_RESIDENT", 3)),
-          .has_driver = Number("PTXEMU_DRIVER", 1) != 0,
-          .visible_devices = ReadVisibleDevices(),
-          .memory_bytes = Number("PTXEMU_MEMORY", uint64_t{8} << 30),
-          .taken_bytes = Number("PTXEMU_TAKEN", 0),
-          .has_peer_access = Number("PTXEMU_PEER", 1) != 0,
-          .max_instructions =
-              Number("PTXEMU_MAX_INSTRUCTIONS", uint64_t{20'000'000'000}),
-          .in_background = Number("PTXEMU_BACKGROUND", 0) != 0,
-          .verbose = std::getenv("PTXEMU_VERBOSE") != nullptr,
-          .statistics = std::getenv("PTXEMU_VERBOSE") != nullptr ||
-                        std::getenv("PTXEMU_STATISTICS") != nullptr,
-          .failures = ReadFailures()};
+  return {
+      .seed = NumberVariable("PTXEMU_SEED", 1),
+      .schedule = ReadSchedule(),
+      .grain = ReadGrain(),
+      .resident_blocks = static_cast<int>(NumberVariable("PTXEMU_RESIDENT", 3)),
+      .has_driver = NumberVariable("PTXEMU_DRIVER", 1) != 0,
+      .visible_devices = ReadVisibleDevices(),
+      .memory_bytes = NumberVariable("PTXEMU_MEMORY", uint64_t{8} << 30),
+      .taken_bytes = NumberVariable("PTXEMU_TAKEN", 0),
+      .has_peer_access = NumberVariable("PTXEMU_PEER", 1) != 0,
+      .max_instructions =
+          NumberVariable("PTXEMU_MAX_INSTRUCTIONS", uint64_t{20'000'000'000}),
+      .background = ReadBackground(),
+      .verbose = std::getenv("PTXEMU_VERBOSE") != nullptr,
+      .statistics = std::getenv("PTXEMU_VERBOSE") != nullptr ||
+                    std::getenv("PTXEMU_STATISTICS") != nullptr,
+      .failures = ReadFailures()};
 }
 
 }  // namespace

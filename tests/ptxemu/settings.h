@@ -16,6 +16,10 @@ inline constexpr int kMaxDevices = 16;
 // or at random.
 enum class Schedule { kRandom, kEager, kLazy };
 
+// When a thread runs queued work while the program does not call CUDA: never,
+// from the first work on that lasts, or always.
+enum class Background { kNever, kForLasting, kAlways };
+
 // The `call`th call of a function, counted from 1, returns `error`.
 struct PlannedFailure {
   int call;
@@ -34,7 +38,7 @@ struct Settings {
   uint64_t taken_bytes;              // of these, by other processes
   bool has_peer_access;
   uint64_t max_instructions;  // of a launch
-  bool in_background;
+  Background background;
   bool verbose;
   bool statistics;
   // By the function's name; "*" counts the calls of all functions.
