@@ -3,13 +3,14 @@
 #
 # millrace::nccl          the library and its headers
 # millrace::nccl_headers  the headers, for what is linked to it later
-set(MILLRACE_NCCL_DIR ${PROJECT_SOURCE_DIR}/build/deps/torch/nvidia/nccl
+set(MILLRACE_NCCL_DIR ${PROJECT_SOURCE_DIR}/build/deps/cuda/nvidia/nccl
     CACHE PATH "Folder of NCCL (holds include/nccl.h)")
 if(NOT EXISTS ${MILLRACE_NCCL_DIR}/include/nccl.h OR
    NOT EXISTS ${MILLRACE_NCCL_DIR}/lib/libnccl.so.2)
   message(STATUS
     "No NCCL in ${MILLRACE_NCCL_DIR}: leaving out what trainers on GPUs need. "
-    "Set MILLRACE_NCCL_DIR to the folder that holds include/nccl.h.")
+    "Run deploy/setup.sh --cuda, or set MILLRACE_NCCL_DIR to the folder that "
+    "holds include/nccl.h.")
   return()
 endif()
 

@@ -10,9 +10,10 @@
 #                    can be built without it
 #   --torch WHICH    cpu, cuda or auto (default: cuda if nvidia-smi finds a
 #                    GPU). cpu takes 1.3 GB, cuda with its libraries 6 GB
-#   --cuda           also install NVIDIA's compiler with its headers and the CUDA
-#                    runtime from pinned wheels (0.3 GB), which -DMILLRACE_CUDA=ON
-#                    needs. They build on a machine without a GPU or driver
+#   --cuda           also install NVIDIA's compiler with its headers, the CUDA
+#                    runtime and NCCL from pinned wheels (0.5 GB), which
+#                    -DMILLRACE_CUDA=ON needs. They build on a machine without a
+#                    GPU or driver
 #   --tests          also install PyTorch (0.9 GB), grpcio and protobuf for
 #                    Python from Debian's packages, with which tests open a
 #                    checkpoint, make partition folders and run the client in
@@ -50,9 +51,11 @@ WHEEL_PYTHON=3.11
 TORCH_DIR=$ROOT/build/deps/torch
 TORCH_STAMP=$TORCH_DIR/millrace-setup.txt
 
-# The compiler of CUDA 13.0, what it calls and includes, the runtime, and CUB.
+# The compiler of CUDA 13.0, what it calls and includes, the runtime, CUB, and
+# NCCL in the version of LibTorch.
 CUDA=(nvidia-cuda-nvcc==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda-crt==13.0.88
-      nvidia-cuda-runtime==13.0.96 nvidia-cuda-cccl==13.0.85)
+      nvidia-cuda-runtime==13.0.96 nvidia-cuda-cccl==13.0.85
+      nvidia-nccl-cu13==2.28.9)
 CUDA_DIR=$ROOT/build/deps/cuda
 CUDA_STAMP=$CUDA_DIR/millrace-setup.txt
 
@@ -219,7 +222,7 @@ install_torch() {
 install_cuda() {
   if has_stamp "$CUDA_STAMP" "${CUDA[*]}"; then return 0; fi
   say "installing the CUDA toolkit into build/deps/cuda"
-  fill_folder cuda 1 --no-deps "${CUDA[@]}" ||
+  fill_folder cuda 2 --no-deps "${CUDA[@]}" ||
     fail "the CUDA toolkit (${CUDA[0]}) could not be installed" \
       "check the network and pip's settings; only --cuda needs it"
   # The names by which CMake and the linker look for what the wheels call

@@ -18,8 +18,8 @@ struct Neighbors {
   at::Tensor edge_weight;  // [e] float
   at::Tensor self_weight;  // [rows] float
 
-  // Where lists that are not on the CPU can be cut: their first `rows` rows have
-  // so many edges. The numbers of rows rise.
+  // Where lists that are not on the CPU can be cut: their first `rows` rows
+  // have so many edges. The numbers of rows rise.
   struct Cut {
     int64_t rows = 0;
     int64_t edges = 0;

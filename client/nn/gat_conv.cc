@@ -89,9 +89,8 @@ at::Tensor GatConv::Forward(const at::Tensor& source, const at::Tensor& target,
   input.values = source;
   input.source_score = Scores(source, source_weight_, source_score_);
   input.target_score = Scores(target, target_weight_, target_score_);
-  input.mask = AttentionDropout(neighbors, heads_,
-                                pass.training ? dropout_ : 0, pass.dropout,
-                                dropout_place_);
+  input.mask = AttentionDropout(neighbors, heads_, pass.training ? dropout_ : 0,
+                                pass.dropout, dropout_place_);
   // The projection is linear, so it can be applied after the sum.
   const at::Tensor sum = AttendToNeighbors(input, neighbors);
   const at::Tensor weight = source_weight_.view({heads_, width_, in_});

@@ -99,13 +99,14 @@ at::Tensor Gatv2Conv::Forward(const at::Tensor& source,
                               const at::Tensor& target,
                               const Neighbors& neighbors,
                               const Pass& pass) const {
-  const at::Tensor mask = AttentionDropout(
-      neighbors, heads_, pass.training ? dropout_ : 0, pass.dropout,
-      dropout_place_);
+  const at::Tensor mask =
+      AttentionDropout(neighbors, heads_, pass.training ? dropout_ : 0,
+                       pass.dropout, dropout_place_);
   const at::Tensor sum = Gatv2Attention::apply(
       at::linear(source, source_weight_, source_bias_).contiguous(),
       at::linear(target, target_weight_, target_bias_).contiguous(), score_,
-      neighbors.indptr.contiguous(), neighbors.index.contiguous(), DefinedMask(mask, source));
+      neighbors.indptr.contiguous(), neighbors.index.contiguous(),
+      DefinedMask(mask, source));
   const at::Tensor joined =
       concat_ ? sum.reshape({sum.size(0), out_}) : sum.mean(1);
   return joined.add(bias_);

@@ -36,8 +36,7 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Create(
   std::unique_ptr<ScriptModel> script;
   if (config.kind == ModelKind::kScript) {
     MILLRACE_ASSIGN_OR_RETURN(
-        script,
-        ScriptModel::Load(config.script, known, config.layers, device));
+        script, ScriptModel::Load(config.script, known, config.layers, device));
     made.out = made.hidden = script->outputs();
     made.graph_head = false;
   }

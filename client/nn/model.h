@@ -65,8 +65,8 @@ struct Subgraph {
 // Not thread-safe.
 class Model {
  public:
-  // Makes a model on `device`, for subgraphs on it. Fails like ValidateModel and
-  // ScriptModel::Load. Without `shape`: a homogeneous graph with config.in
+  // Makes a model on `device`, for subgraphs on it. Fails like ValidateModel
+  // and ScriptModel::Load. Without `shape`: a homogeneous graph with config.in
   // features.
   static absl::StatusOr<std::unique_ptr<Model>> Create(
       const ModelConfig& config,

@@ -19,7 +19,7 @@ inline constexpr int kMaxLayers = 255;
 struct ModelConfig {
   ModelKind kind = ModelKind::kSage;
   std::string script = {};  // kScript: TorchScript file; see ScriptModel
-  int64_t in = 0;      // width of a homogeneous graph's features
+  int64_t in = 0;           // width of a homogeneous graph's features
   int64_t hidden = 256;
   int64_t out = 0;  // classes or predicted values; for edge seeds: `hidden`
   int layers = 2;   // 1 to kMaxLayers; kEmbedding: 0

@@ -31,8 +31,8 @@ class ParameterSet {
   explicit ParameterSet(at::Device device = at::kCPU) : device_(device) {}
   at::Device device() const { return device_; }
 
-  // Makes `initial`, or a copy of it on the set's device, a leaf that requires a
-  // gradient. Returns the tensor, which the layer keeps.
+  // Makes `initial`, or a copy of it on the set's device, a leaf that requires
+  // a gradient. Returns the tensor, which the layer keeps.
   at::Tensor AddParameter(std::string name, at::Tensor initial);
   // `in_every_state`: whether Load requires a value.
   at::Tensor AddBuffer(std::string name, at::Tensor initial,

@@ -35,12 +35,11 @@ struct Subgraph;
 // Not thread-safe; the generator is shared by the whole process.
 class ScriptModel {
  public:
-  // Loads the module's tensors onto `device`, where subgraphs must be. Only edges
-  // at most `layers` hops from a seed matter.
-  // NOT_FOUND: no such file. INVALID_ARGUMENT: it is not TorchScript, has
-  // another `forward`, or one that fails on two nodes per type; or some
-  // parameters are not float32, are not learned, or share memory without being
-  // the same tensor.
+  // Loads the module's tensors onto `device`, where subgraphs must be. Only
+  // edges at most `layers` hops from a seed matter. NOT_FOUND: no such file.
+  // INVALID_ARGUMENT: it is not TorchScript, has another `forward`, or one that
+  // fails on two nodes per type; or some parameters are not float32, are not
+  // learned, or share memory without being the same tensor.
   // FAILED_PRECONDITION: `forward` needs features of edges, or of a node type
   // that reaches the seeds, and the graph has none.
   static absl::StatusOr<std::unique_ptr<ScriptModel>> Load(

@@ -11,9 +11,8 @@
 
 namespace millrace {
 
-// Measures where the time of an epoch goes on this rank. On a device, copies run
-// beside the computation.
-// Threads: one at a time.
+// Measures where the time of an epoch goes on this rank. On a device, copies
+// run beside the computation. Threads: one at a time.
 class EpochClock {
  public:
   // Begins an epoch of a model on `device`, which `feeder` feeds and which must

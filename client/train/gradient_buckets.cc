@@ -18,8 +18,8 @@ GradientBuckets::GradientBuckets(const std::vector<NamedTensor>& parameters,
     : reducer_(reducer) {
   int64_t values = 0;
   for (const NamedTensor& named : parameters) values += named.tensor.numel();
-  buffer_ = at::zeros({values + tail},
-                      at::TensorOptions(at::kFloat).device(device));
+  buffer_ =
+      at::zeros({values + tail}, at::TensorOptions(at::kFloat).device(device));
   gradient_ = buffer_.narrow(0, 0, values);
   tail_ = buffer_.narrow(0, values, tail);
   int64_t begin = 0;

@@ -22,18 +22,17 @@ namespace millrace {
 // that ranks add up in buckets (Li et al. 2020, PyTorch Distributed). A bucket
 // starts as soon as the backward pass has computed it and all that come before
 // it, from the last parameters to the first, so its way to the other ranks
-// overlaps with the rest of the pass. Buckets and their order depend only on the
-// parameters.
-// Threads: one at a time.
+// overlaps with the rest of the pass. Buckets and their order depend only on
+// the parameters. Threads: one at a time.
 class GradientBuckets {
  public:
   // Large enough that starting a sum costs little. A smaller model has one
   // bucket.
   static constexpr int64_t kBucketBytes = int64_t{4} << 20;
 
-  // Makes a buffer on the parameters' device for their gradients and `tail` more
-  // numbers. Keeps references to the parameters' tensors, which must be leaves
-  // that require a gradient, and to `reducer`.
+  // Makes a buffer on the parameters' device for their gradients and `tail`
+  // more numbers. Keeps references to the parameters' tensors, which must be
+  // leaves that require a gradient, and to `reducer`.
   GradientBuckets(const std::vector<NamedTensor>& parameters, int64_t tail,
                   at::Device device, Reducer& reducer,
                   int64_t bucket_bytes = kBucketBytes);

@@ -18,10 +18,9 @@ absl::StatusOr<std::unique_ptr<Learner>> Learner::Create(
                             accelerator.MakeReducer(collectives));
   return CatchTorch("making the optimizer",
                     [&]() -> absl::StatusOr<std::unique_ptr<Learner>> {
-                      return std::unique_ptr<Learner>(
-                          new Learner(std::move(model), optimizer, objective,
-                                      collectives, accelerator,
-                                      std::move(reducer)));
+                      return std::unique_ptr<Learner>(new Learner(
+                          std::move(model), optimizer, objective, collectives,
+                          accelerator, std::move(reducer)));
                     });
 }
 

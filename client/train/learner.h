@@ -34,8 +34,8 @@ class Learner {
   int64_t optimizer_steps() const { return optimizer_.steps(); }
 
   // Takes one optimizer step with learning rate `rate` and the gradients of all
-  // ranks; see TrainStep::Run for the other arguments. Leaves the model unchanged
-  // if nothing was labelled or the loss is not finite.
+  // ranks; see TrainStep::Run for the other arguments. Leaves the model
+  // unchanged if nothing was labelled or the loss is not finite.
   absl::StatusOr<StepSums> Step(
       const Minibatch* minibatch, const DropoutKey& dropout, double rate,
       const std::function<void()>& meanwhile = nullptr);
@@ -43,8 +43,9 @@ class Learner {
   // See TrainStep::AverageBuffers.
   absl::Status AverageBuffers() { return step_.AverageBuffers(); }
 
-  // Copies all tensors into rank 0's `checkpoint`, on the CPU; the others' receive only
-  // Checkpoint::ranks. Training continues as if this had not been called.
+  // Copies all tensors into rank 0's `checkpoint`, on the CPU; the others'
+  // receive only Checkpoint::ranks. Training continues as if this had not been
+  // called.
   absl::Status SaveTo(Checkpoint& checkpoint);
   // Restores the tensors. `same_world` says whether the checkpoint was written
   // by as many ranks as there are now. Fails like ParameterSet::Load,

@@ -60,8 +60,8 @@ MinibatchFeeder::MaybeStep MinibatchFeeder::Next() {
     const SteadyTime start = SteadyNow();
     const absl::Duration before = loader_->waited();
     ahead_.push_back(Fetch());
-    waited_ += copies_.has_value() ? SteadyNow() - start
-                                   : loader_->waited() - before;
+    waited_ +=
+        copies_.has_value() ? SteadyNow() - start : loader_->waited() - before;
   }
   // Nothing follows an error or the end.
   MILLRACE_RETURN_IF_ERROR(ahead_.front().status());
@@ -76,8 +76,7 @@ MinibatchFeeder::MaybeStep MinibatchFeeder::Next() {
 }
 
 bool MinibatchFeeder::MayGoOn() const {
-  return ahead_.empty() ||
-         (ahead_.back().ok() && ahead_.back()->has_value());
+  return ahead_.empty() || (ahead_.back().ok() && ahead_.back()->has_value());
 }
 
 void MinibatchFeeder::CopyAhead() {

@@ -51,8 +51,8 @@ class MinibatchFeeder {
 
   // Time that Next() has spent waiting for batches.
   absl::Duration waited() const { return waited_; }
-  // Time that making minibatches has taken: copies to the device, or work on the
-  // CPU. Waits for copies.
+  // Time that making minibatches has taken: copies to the device, or work on
+  // the CPU. Waits for copies.
   absl::Duration copied() { return timer_.Total(); }
 
  private:

@@ -105,9 +105,9 @@ absl::StatusOr<std::unique_ptr<Model>> MakeRunModel(const RunPlan& plan,
   MILLRACE_RETURN_IF_ERROR(CheckModelMemory(plan, config, accelerator));
   // No rank may take memory before all ranks have checked what is available.
   MILLRACE_RETURN_IF_ERROR(collectives.Barrier());
-  MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
-                            Model::Create(config, plan.shape,
-                                          accelerator.device()));
+  MILLRACE_ASSIGN_OR_RETURN(
+      std::unique_ptr<Model> model,
+      Model::Create(config, plan.shape, accelerator.device()));
   const ScriptModel* script = model->script();
   if (script == nullptr) return model;
   if (!plan.options.checkpoint.empty()) {

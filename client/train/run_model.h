@@ -14,10 +14,11 @@
 namespace millrace {
 
 // Makes the model of a plan on the accelerator, from `config`, which has the
-// number of outputs. All ranks call it. RESOURCE_EXHAUSTED: training it does not
-// fit in the memory that is available. INVALID_ARGUMENT: a script whose outputs do not fit the
-// labels, or whose tensors checkpoints cannot hold. FAILED_PRECONDITION: a
-// script that differs from rank 0's. Fails like Model::Create.
+// number of outputs. All ranks call it. RESOURCE_EXHAUSTED: training it does
+// not fit in the memory that is available. INVALID_ARGUMENT: a script whose
+// outputs do not fit the labels, or whose tensors checkpoints cannot hold.
+// FAILED_PRECONDITION: a script that differs from rank 0's. Fails like
+// Model::Create.
 absl::StatusOr<std::unique_ptr<Model>> MakeRunModel(const RunPlan& plan,
                                                     const ModelConfig& config,
                                                     Collectives& collectives,

@@ -77,10 +77,9 @@ absl::Status MakeLearner(Collectives& collectives, Accelerator& accelerator,
       !options.predict.empty() && !options.predict_embeddings));
   // No rank may take memory before all ranks have checked what is available.
   MILLRACE_RETURN_IF_ERROR(collectives.Barrier());
-  MILLRACE_ASSIGN_OR_RETURN(run.learner,
-                            Learner::Create(std::move(model), options.optimizer,
-                                            *run.objective, collectives,
-                                            accelerator));
+  MILLRACE_ASSIGN_OR_RETURN(
+      run.learner, Learner::Create(std::move(model), options.optimizer,
+                                   *run.objective, collectives, accelerator));
   return absl::OkStatus();
 }
 

@@ -58,13 +58,12 @@ absl::Status TrainStep::CheckBatchMemory(const Minibatch& minibatch) {
   const uint64_t bytes = model_.LayerBytes(minibatch.graph);
   if (bytes / 2 < checked_bytes_) return absl::OkStatus();
   checked_bytes_ = bytes;
-  return WithReason(
-      accelerator_.CheckMemory(
-          StrCat("training on a batch of ", minibatch.seeds,
-                 " seeds and their neighbours with ", model_.config().hidden,
-                 " hidden columns"),
-          {.process = bytes, .host = bytes}),
-      Reason{"batch_too_large"});
+  return WithReason(accelerator_.CheckMemory(
+                        StrCat("training on a batch of ", minibatch.seeds,
+                               " seeds and their neighbours with ",
+                               model_.config().hidden, " hidden columns"),
+                        {.process = bytes, .host = bytes}),
+                    Reason{"batch_too_large"});
 }
 
 absl::Status TrainStep::ForwardBackward(const Minibatch& minibatch,
@@ -84,9 +83,9 @@ absl::Status TrainStep::ForwardBackward(const Minibatch& minibatch,
   return absl::OkStatus();
 }
 
-absl::StatusOr<StepSums> TrainStep::Run(const Minibatch* minibatch,
-                                        const DropoutKey& dropout,
-                                        const std::function<void()>& meanwhile) {
+absl::StatusOr<StepSums> TrainStep::Run(
+    const Minibatch* minibatch, const DropoutKey& dropout,
+    const std::function<void()>& meanwhile) {
   return CatchTorch("a training step", [&]() -> absl::StatusOr<StepSums> {
     buckets_.Begin();
     if (minibatch != nullptr && minibatch->labelled > 0) {
@@ -102,8 +101,7 @@ absl::StatusOr<StepSums> TrainStep::Run(const Minibatch* minibatch,
     sums.labelled = tail[kLabelled].item().toLong();
     sums.correct = tail[kCorrect].item().toLong();
     if (sums.labelled > 0) {
-      at::Tensor(buckets_.gradient())
-          .div_(static_cast<double>(sums.labelled));
+      at::Tensor(buckets_.gradient()).div_(static_cast<double>(sums.labelled));
     }
     return sums;
   });

@@ -35,24 +35,23 @@ struct StepSums {
 // Threads: one at a time; all ranks make the same calls.
 class TrainStep {
  public:
-  // Keeps references to the first four. The model is on the accelerator, of which
-  // `reducer` is; null for one that adds up on the CPU.
+  // Keeps references to the first four. The model is on the accelerator, of
+  // which `reducer` is; null for one that adds up on the CPU.
   TrainStep(Model& model, Collectives& collectives, const Objective& objective,
             Accelerator& accelerator = CpuAccelerator(),
             std::unique_ptr<Reducer> reducer = nullptr);
 
   // If `minibatch`, which is on the accelerator, is null or has no label, this
-  // rank runs no forward pass and adds zeros. RESOURCE_EXHAUSTED: the batch does
-  // not fit in memory. Also
-  // the errors of Collectives; INTERNAL from LibTorch.
-  // Calls `meanwhile` once while the device computes; it may be null.
-  absl::StatusOr<StepSums> Run(const Minibatch* minibatch,
-                               const DropoutKey& dropout,
-                               const std::function<void()>& meanwhile = nullptr);
+  // rank runs no forward pass and adds zeros. RESOURCE_EXHAUSTED: the batch
+  // does not fit in memory. Also the errors of Collectives; INTERNAL from
+  // LibTorch. Calls `meanwhile` once while the device computes; it may be null.
+  absl::StatusOr<StepSums> Run(
+      const Minibatch* minibatch, const DropoutKey& dropout,
+      const std::function<void()>& meanwhile = nullptr);
 
-  // The mean gradient of the last step, [values of all parameters] kFloat on the
-  // model's device, in the order of the parameters; valid until the next Run().
-  // Zeros if no rank had a labelled seed.
+  // The mean gradient of the last step, [values of all parameters] kFloat on
+  // the model's device, in the order of the parameters; valid until the next
+  // Run(). Zeros if no rank had a labelled seed.
   const at::Tensor& gradient() const { return buckets_.gradient(); }
 
   // Averages the model's running statistics over ranks, weighted by the

@@ -56,12 +56,14 @@ Subgraph FiveMore() {
   graph.nodes[0].x = Initializer(4).Uniform({7, 5}, 2);
   graph.nodes[0].hop_offsets = {0, 2, 5, 7};
   graph.neighbors = {{Ints({0, 3, 5, 7, 8, 10}),
-                      Ints({2, 3, 0, 4, 2, 0, 5, 6, 1, 5}), {}, {}}};
+                      Ints({2, 3, 0, 4, 2, 0, 5, 6, 1, 5}),
+                      {},
+                      {}}};
   return graph;
 }
 
-// Runs a step forward and backward. Returns the model's tensors, then the result
-// and the gradients, all on the CPU.
+// Runs a step forward and backward. Returns the model's tensors, then the
+// result and the gradients, all on the CPU.
 std::vector<at::Tensor> RunStep(const ModelConfig& config,
                                 const GraphShape& shape, const Subgraph& graph,
                                 at::Device device) {
@@ -85,8 +87,7 @@ std::vector<at::Tensor> RunStep(const ModelConfig& config,
 
 void ExpectSameBits(const ModelConfig& config, const GraphShape& shape,
                     const Subgraph& graph) {
-  const std::vector<at::Tensor> want =
-      RunStep(config, shape, graph, at::kCPU);
+  const std::vector<at::Tensor> want = RunStep(config, shape, graph, at::kCPU);
   const std::vector<at::Tensor> got =
       RunStep(config, shape, graph, PretendDevice());
   ASSERT_EQ(got.size(), want.size());
@@ -127,7 +128,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         StepCase{"Sage", {.kind = ModelKind::kSage, .norm = NormKind::kBatch}},
         StepCase{"SageMax",
-             {.kind = ModelKind::kSage, .aggregation = Aggregation::kMax}},
+                 {.kind = ModelKind::kSage, .aggregation = Aggregation::kMax}},
         StepCase{"Gcn", {.kind = ModelKind::kGcn, .norm = NormKind::kLayer}},
         StepCase{"Gat", {.kind = ModelKind::kGat, .heads = 2}},
         StepCase{"Gatv2", {.kind = ModelKind::kGatv2, .heads = 2}},

@@ -106,8 +106,8 @@ at::Tensor OnHost(const at::Tensor& tensor) {
                              tensor.options().device(at::kCPU));
   }
   return at::from_blob(
-      block->used() + tensor.storage_offset() *
-                          static_cast<int64_t>(tensor.itemsize()),
+      block->used() +
+          tensor.storage_offset() * static_cast<int64_t>(tensor.itemsize()),
       tensor.sizes(), tensor.strides(),
       at::TensorOptions().dtype(tensor.dtype()));
 }
@@ -116,8 +116,7 @@ constexpr c10::DispatchKeySet kKeys(c10::DispatchKey::PrivateUse1);
 
 at::Tensor Empty(at::IntArrayRef size, std::optional<at::ScalarType> dtype,
                  std::optional<at::Layout>, std::optional<at::Device>,
-                 std::optional<bool>,
-                 std::optional<at::MemoryFormat> format) {
+                 std::optional<bool>, std::optional<at::MemoryFormat> format) {
   return at::detail::empty_generic(size, &allocator, kKeys,
                                    c10::dtype_or_default(dtype), format);
 }
@@ -241,7 +240,9 @@ class Guard final
   c10::Device exchangeDevice(c10::Device) const override {
     return PretendDevice();
   }
-  c10::Stream getStream(c10::Device) const noexcept override { return OnlyStream(); }
+  c10::Stream getStream(c10::Device) const noexcept override {
+    return OnlyStream();
+  }
   c10::Stream getDefaultStream(c10::Device) const override {
     return OnlyStream();
   }
@@ -255,8 +256,7 @@ class Guard final
   void record(void** event, const c10::Stream&, const c10::DeviceIndex,
               const c10::EventFlag) const override {
     const auto now = std::chrono::steady_clock::now().time_since_epoch();
-    *event = reinterpret_cast<void*>(
-        std::chrono::nanoseconds(now).count());
+    *event = reinterpret_cast<void*>(std::chrono::nanoseconds(now).count());
   }
   double elapsedTime(void* from, void* to,
                      const c10::DeviceIndex) const override {
@@ -290,9 +290,7 @@ C10_REGISTER_GUARD_IMPL(PrivateUse1, Guard);
 
 c10::Device PretendDevice() { return {c10::kPrivateUse1, 0}; }
 
-PretendMemoryUse MemoryUseOfPretendDevice() {
-  return {used_bytes, peak_bytes};
-}
+PretendMemoryUse MemoryUseOfPretendDevice() { return {used_bytes, peak_bytes}; }
 
 void SetPretendMemory(int64_t bytes) { capacity_bytes = bytes; }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device for LibTorch that is none: what a program does wrong with the tensors
-// of a GPU shows without one. Its tensors lie in memory that the host cannot
-// touch, so a raw pointer crashes; operators run on the CPU, by way of a second
-// mapping of that memory; tensors of different devices do not mix. Results have
-// the CPU's bits.
+// A device for LibTorch that is none: what a program does wrong with the
+// tensors of a GPU shows without one. Its tensors lie in memory that the host
+// cannot touch, so a raw pointer crashes; operators run on the CPU, by way of a
+// second mapping of that memory; tensors of different devices do not mix.
+// Results have the CPU's bits.
 #pragma once
 
 #include <c10/core/Device.h>

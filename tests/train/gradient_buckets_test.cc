@@ -97,8 +97,8 @@ TEST(GradientBucketsTest, AParameterWithoutAGradientHoldsUpLaterBuckets) {
   EXPECT_THAT(reducer.sizes, ElementsAre(5));
   ASSERT_TRUE(buckets.Finish().ok());
   EXPECT_THAT(reducer.sizes, ElementsAre(5, 4, 3, 2));
-  EXPECT_TRUE(buckets.gradient().equal(at::cat(
-      {at::ones({2}), at::ones({3}), at::zeros({4}), at::ones({5})})));
+  EXPECT_TRUE(buckets.gradient().equal(
+      at::cat({at::ones({2}), at::ones({3}), at::zeros({4}), at::ones({5})})));
 }
 
 TEST(GradientBucketsTest, NothingOfAStepIsLeftInTheNext) {
@@ -140,7 +140,8 @@ TEST(GradientBucketsTest, AModelWithoutParametersAddsUpItsTail) {
 // Between two ranks, sums do not depend on the buckets.
 TEST(GradientBucketsTest, BucketsOfTwoRanksHaveTheBitsOfOneSum) {
   std::vector<at::Tensor> gradients;
-  for (const int64_t bucket_bytes : {int64_t{1}, int64_t{24}, int64_t{1} << 20}) {
+  for (const int64_t bucket_bytes :
+       {int64_t{1}, int64_t{24}, int64_t{1} << 20}) {
     at::Tensor gradient;
     RunRanks(2, [&](Collectives& collectives) {
       const auto parameters = Parameters();
@@ -150,7 +151,9 @@ TEST(GradientBucketsTest, BucketsOfTwoRanksHaveTheBitsOfOneSum) {
         buckets.Begin();
         // Rank 1 has no batch in the second step.
         if (step != 1 || collectives.rank() == 0) {
-          Loss(parameters).mul(0.1 * (collectives.rank() + step + 1)).backward();
+          Loss(parameters)
+              .mul(0.1 * (collectives.rank() + step + 1))
+              .backward();
         }
         ASSERT_TRUE(buckets.Finish().ok());
       }

@@ -41,7 +41,8 @@ Result Train(const std::shared_ptr<BatchSource>& source, TrainOptions options,
              const std::filesystem::path& folder, Accelerator& accelerator,
              int world = 2) {
   options.checkpoint = (folder / "run").string();
-  if (!options.predict.empty()) options.predict = (folder / "rows.npy").string();
+  if (!options.predict.empty())
+    options.predict = (folder / "rows.npy").string();
   options.log_every = 1;
   Result result;
   RunRanks(world, [&](Collectives& collectives) {
@@ -67,8 +68,7 @@ void ExpectSameBits(const std::shared_ptr<BatchSource>& source,
   PretendAccelerator pretend;
   const Result want =
       Train(source, options, folder / "cpu", CpuAccelerator(), world);
-  const Result got =
-      Train(source, options, folder / "pretend", pretend, world);
+  const Result got = Train(source, options, folder / "pretend", pretend, world);
   EXPECT_GE(want.lines.size(), 2u);
   EXPECT_FALSE(want.checkpoint.empty());
   EXPECT_EQ(got.lines, want.lines);
@@ -127,8 +127,8 @@ INSTANTIATE_TEST_SUITE_P(Models, PretendTypedModelTest,
                          });
 
 TEST(PretendTrainerTest, MeasuresAnyTaskLikeTheCpu) {
-  for (const char* const words :
-       {"single rocauc", "multi f1-macro", "binary rocauc", "regression rmse"}) {
+  for (const char* const words : {"single rocauc", "multi f1-macro",
+                                  "binary rocauc", "regression rmse"}) {
     SCOPED_TRACE(words);
     const std::vector<std::string> parts = absl::StrSplit(words, ' ');
     TrainOptions options = SmallRun();
@@ -138,8 +138,8 @@ TEST(PretendTrainerTest, MeasuresAnyTaskLikeTheCpu) {
     Array label = Array::Allocate(DType::kFloat32, {120, 1});
     auto cells = label.MutableAs<float>();
     for (int64_t v = 0; v < 120; ++v) {
-      cells[v] = v % 10 == 0 ? std::nanf("")
-                             : static_cast<float>(classes[v] > 1);
+      cells[v] =
+          v % 10 == 0 ? std::nanf("") : static_cast<float>(classes[v] > 1);
     }
     graph.types[0].label = label;
     ExpectSameBits(Serve(graph, StrCat("pretend_", parts[0])), options);
@@ -223,7 +223,8 @@ TEST(PretendTrainerTest, ResumesOnAnotherDevice) {
     Train(source, part, half, pretend_first ? pretend : cpu);
     part.epochs = options.epochs;
     part.resume = true;
-    const Result rest = Train(source, part, half, pretend_first ? cpu : pretend);
+    const Result rest =
+        Train(source, part, half, pretend_first ? cpu : pretend);
     ASSERT_LT(rest.lines.size(), whole.lines.size());
     EXPECT_EQ(rest.lines,
               std::vector<std::string>(whole.lines.end() - rest.lines.size(),

@@ -12,9 +12,12 @@ namespace {
 
 // Raw pointers to the lists and matrices that both passes read.
 struct AttentionViews {
-  AttentionViews(const at::Tensor& indptr_tensor, const at::Tensor& index_tensor,
-        const at::Tensor& values_tensor, const at::Tensor& source_score_tensor,
-        const at::Tensor& target_score_tensor, const at::Tensor& mask_tensor)
+  AttentionViews(const at::Tensor& indptr_tensor,
+                 const at::Tensor& index_tensor,
+                 const at::Tensor& values_tensor,
+                 const at::Tensor& source_score_tensor,
+                 const at::Tensor& target_score_tensor,
+                 const at::Tensor& mask_tensor)
       : rows(indptr_tensor.size(0) - 1),
         sources(values_tensor.size(0)),
         heads(source_score_tensor.size(1)),
@@ -55,8 +58,8 @@ void WriteWeights(const AttentionViews& views, int64_t row, int64_t head,
 }
 
 // Gradients of one row's scores, given that row's `grad` [H, C].
-void SoftmaxBackward(const AttentionViews& views, int64_t row, const float* weights,
-                     const float* grad, float* edge_score,
+void SoftmaxBackward(const AttentionViews& views, int64_t row,
+                     const float* weights, const float* grad, float* edge_score,
                      float* target_score) {
   const int32_t begin = views.indptr[row], end = views.indptr[row + 1];
   for (int64_t head = 0; head < views.heads; ++head) {
@@ -81,7 +84,7 @@ void SoftmaxBackward(const AttentionViews& views, int64_t row, const float* weig
 }
 
 void SumRow(const AttentionViews& views, int64_t row, float* weights,
-                   float* sums) {
+            float* sums) {
   for (int64_t head = 0; head < views.heads; ++head) {
     WriteWeights(views, row, head, weights);
   }
@@ -99,8 +102,8 @@ void SumRow(const AttentionViews& views, int64_t row, float* weights,
 // Adds edge e's part of the gradients of its source; `grad` is that of its
 // row. `values` is null if its gradient is not needed.
 void AddEdge(const AttentionViews& views, int32_t e, const float* grad,
-                    const float* weights, const float* edge_score,
-                    float* source_score, float* values) {
+             const float* weights, const float* edge_score, float* source_score,
+             float* values) {
   const int64_t j = views.index[e];
   for (int64_t head = 0; head < views.heads; ++head) {
     const int64_t cell = e * views.heads + head;
@@ -150,17 +153,16 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> AttendBackward(
   auto* edge = edge_score.mutable_data_ptr<float>();
   auto* target = target_grad.mutable_data_ptr<float>();
   const int64_t row_size = views.heads * views.width;
-  at::parallel_for(0, views.rows, kAttentionGrainRows,
-                   [&](int64_t begin, int64_t end) {
-                     for (int64_t i = begin; i < end; ++i) {
-                       SoftmaxBackward(views, i, weight, grad + i * row_size,
-                                       edge, target);
-                     }
-                   });
+  at::parallel_for(
+      0, views.rows, kAttentionGrainRows, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          SoftmaxBackward(views, i, weight, grad + i * row_size, edge, target);
+        }
+      });
   const at::Tensor source_grad = at::zeros(source_score.sizes(), at::kFloat);
-  const at::Tensor value_grad =
-      needs_values ? at::zeros(values.sizes(), at::kFloat)
-                   : at::empty({0}, at::kFloat);
+  const at::Tensor value_grad = needs_values
+                                    ? at::zeros(values.sizes(), at::kFloat)
+                                    : at::empty({0}, at::kFloat);
   auto* source = source_grad.mutable_data_ptr<float>();
   auto* value = needs_values ? value_grad.mutable_data_ptr<float>() : nullptr;
   const EdgesBySource lists(views.indptr, views.index, views.rows,

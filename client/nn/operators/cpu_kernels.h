@@ -20,8 +20,8 @@ std::tuple<at::Tensor, at::Tensor> SampledGcnWeights(const at::Tensor& indptr,
                                                      const at::Tensor& index,
                                                      int64_t rows);
 // `key` has the bits of an unsigned number.
-at::Tensor DropoutMask(const at::Tensor& place, int64_t count,
-                       int64_t key, int64_t threshold);
+at::Tensor DropoutMask(const at::Tensor& place, int64_t count, int64_t key,
+                       int64_t threshold);
 std::tuple<at::Tensor, at::Tensor> Attend(const at::Tensor& values,
                                           const at::Tensor& source_score,
                                           const at::Tensor& target_score,
@@ -33,12 +33,9 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> AttendBackward(
     const at::Tensor& source_score, const at::Tensor& target_score,
     const at::Tensor& indptr, const at::Tensor& index, const at::Tensor& mask,
     const at::Tensor& weights, bool needs_values);
-std::tuple<at::Tensor, at::Tensor> AttendV2(const at::Tensor& source,
-                                            const at::Tensor& target,
-                                            const at::Tensor& score,
-                                            const at::Tensor& indptr,
-                                            const at::Tensor& index,
-                                            const at::Tensor& mask);
+std::tuple<at::Tensor, at::Tensor> AttendV2(
+    const at::Tensor& source, const at::Tensor& target, const at::Tensor& score,
+    const at::Tensor& indptr, const at::Tensor& index, const at::Tensor& mask);
 std::tuple<at::Tensor, at::Tensor, at::Tensor> AttendV2Backward(
     const at::Tensor& grad, const at::Tensor& source, const at::Tensor& target,
     const at::Tensor& score, const at::Tensor& indptr, const at::Tensor& index,

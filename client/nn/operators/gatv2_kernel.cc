@@ -157,12 +157,9 @@ at::Tensor SumOfRows(const Gatv2Views& views, const float* rows) {
 
 }  // namespace
 
-std::tuple<at::Tensor, at::Tensor> AttendV2(const at::Tensor& source,
-                                            const at::Tensor& target,
-                                            const at::Tensor& score,
-                                            const at::Tensor& indptr,
-                                            const at::Tensor& index,
-                                            const at::Tensor& mask) {
+std::tuple<at::Tensor, at::Tensor> AttendV2(
+    const at::Tensor& source, const at::Tensor& target, const at::Tensor& score,
+    const at::Tensor& indptr, const at::Tensor& index, const at::Tensor& mask) {
   const Gatv2Views views(source, target, score, indptr, index, mask);
   const at::Tensor weights =
       at::empty({index.size(0), views.heads}, at::kFloat);

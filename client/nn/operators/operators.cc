@@ -29,7 +29,8 @@ TORCH_LIBRARY(millrace, library) {
       "sampled_gcn_weights(Tensor indptr, Tensor index, int rows) -> "
       "(Tensor, Tensor)");
   library.def(
-      "dropout_mask(Tensor place, int count, int key, int threshold) -> Tensor");
+      "dropout_mask(Tensor place, int count, int key, int threshold) -> "
+      "Tensor");
   library.def(
       "attend(Tensor values, Tensor source_score, Tensor target_score, Tensor "
       "indptr, Tensor index, Tensor mask) -> (Tensor, Tensor)");
@@ -86,8 +87,8 @@ Pair SampledGcnWeights(const at::Tensor& indptr, const at::Tensor& index,
   return op.call(indptr, index, rows);
 }
 
-at::Tensor DropoutMask(const at::Tensor& place, int64_t count,
-                       uint64_t key, int64_t threshold) {
+at::Tensor DropoutMask(const at::Tensor& place, int64_t count, uint64_t key,
+                       int64_t threshold) {
   static const auto op = Find("millrace::dropout_mask", cpu::DropoutMask);
   return op.call(place, count, static_cast<int64_t>(key), threshold);
 }

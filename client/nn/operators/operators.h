@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators of our own. LibTorch's dispatcher finds the kernel for the device of
-// their tensors: cpu_kernels.h has those of the CPU, and client/cuda/ those of
-// GPUs. On any other device LibTorch can run the CPU's on copies.
+// Operators of our own. LibTorch's dispatcher finds the kernel for the device
+// of their tensors: cpu_kernels.h has those of the CPU, and client/cuda/ those
+// of GPUs. On any other device LibTorch can run the CPU's on copies.
 //
 // Lists of neighbours are CSR: row i's list is the edges indptr[i] to
-// indptr[i + 1] - 1; indptr is [rows + 1] and index [e], both kInt. Matrices are
-// kFloat and contiguous. Operators have no derivatives. They throw what LibTorch
-// throws.
-// Threads: any.
+// indptr[i + 1] - 1; indptr is [rows + 1] and index [e], both kInt. Matrices
+// are kFloat and contiguous. Operators have no derivatives. They throw what
+// LibTorch throws. Threads: any.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -35,8 +34,8 @@ std::tuple<at::Tensor, at::Tensor> SampledGcnWeights(const at::Tensor& indptr,
 // Returns [count] on the device of `place`: element i is 0 if the i-th 16-bit
 // number that Philox draws with `key` is below `threshold`, in [1, 65536], and
 // otherwise what keeps the mean of many elements at 1.
-at::Tensor DropoutMask(const at::Tensor& place, int64_t count,
-                       uint64_t key, int64_t threshold);
+at::Tensor DropoutMask(const at::Tensor& place, int64_t count, uint64_t key,
+                       int64_t threshold);
 
 // What attention reads, with H heads. An empty `mask` means that there is none.
 struct AttentionLists {

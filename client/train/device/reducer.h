@@ -18,12 +18,12 @@ class Reducer {
  public:
   virtual ~Reducer() = default;
 
-  // Starts to add up `bucket` in place: kFloat, contiguous, and left alone until
-  // Finish() has returned. Waits for the work that the device's current stream
-  // has now, but the caller does not.
+  // Starts to add up `bucket` in place: kFloat, contiguous, and left alone
+  // until Finish() has returned. Waits for the work that the device's current
+  // stream has now, but the caller does not.
   virtual absl::Status Start(const at::Tensor& bucket) = 0;
-  // Waits until all sums so far are there for the host and for later work of the
-  // device.
+  // Waits until all sums so far are there for the host and for later work of
+  // the device.
   virtual absl::Status Finish() = 0;
 };
 

@@ -183,8 +183,7 @@ LayerInput FullInference::ChunkOf(int layer, TypeIndex type,
   const at::Device device = model_.device();
   // Lets lists point into the matrices of all nodes, which saves a copy. These
   // are on the CPU.
-  const bool whole =
-      layer > 0 && !model_.works_on_sources() && device.is_cpu();
+  const bool whole = layer > 0 && !model_.works_on_sources() && device.is_cpu();
   for (size_t t = 0; t < types; ++t) {
     const auto index = static_cast<TypeIndex>(t);
     if (!model_.Computes(layer - 1, index)) continue;

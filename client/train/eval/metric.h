@@ -32,7 +32,8 @@ class Metric {
   // Adds logits [n, outputs] and labels (see ReadLabels) of n seeds, all on the
   // CPU. Throws what LibTorch throws.
   void Add(const at::Tensor& logits, const at::Tensor& labels);
-  // Adds ranks [n] kDouble on the CPU, from 1; tied ones may lie between two integers.
+  // Adds ranks [n] kDouble on the CPU, from 1; tied ones may lie between two
+  // integers.
   void AddRanks(const at::Tensor& ranks);
   // All ranks call it, once. Fails like Collectives.
   absl::Status AddOverRanks(Collectives& collectives);

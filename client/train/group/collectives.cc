@@ -256,9 +256,8 @@ absl::Status Collectives::AllReduceSum(at::Tensor tensor) {
 absl::Status Collectives::StartSum(at::Tensor tensor) {
   if (c10d_ == nullptr) return absl::OkStatus();
   std::vector<at::Tensor> tensors{std::move(tensor)};
-  return Run("all-reduce", [&] {
-    c10d_->sums.push_back(c10d_->gloo->allreduce(tensors));
-  });
+  return Run("all-reduce",
+             [&] { c10d_->sums.push_back(c10d_->gloo->allreduce(tensors)); });
 }
 
 absl::Status Collectives::FinishSums() {

@@ -210,9 +210,9 @@ absl::StatusOr<LinkEnds> LinkEvaluator::ComputeEnds(const Batch& batch,
                                                     const LinkBatch& links) {
   const GraphShape& shape = model_.shape();
   if (options_.kind == InferenceKind::kFull) {
-    return SendEnds(TakeEnds(links.id, rows_[*shape.source_type],
-                             rows_[shape.seed_type]),
-                    model_.device());
+    return SendEnds(
+        TakeEnds(links.id, rows_[*shape.source_type], rows_[shape.seed_type]),
+        model_.device());
   }
   MILLRACE_ASSIGN_OR_RETURN(const Minibatch minibatch,
                             MakeMinibatch(batch, model_, options_.task));

@@ -62,10 +62,9 @@ absl::Status TrainInGroup(const SourceFlags& source_flags,
       collectives.rank() == 0) {
     LogSeedType(options.job);
   }
-  MILLRACE_ASSIGN_OR_RETURN(
-      const std::unique_ptr<Trainer> trainer,
-      Trainer::Create(std::move(source), collectives, std::move(options),
-                      accelerator));
+  MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer,
+                            Trainer::Create(std::move(source), collectives,
+                                            std::move(options), accelerator));
   return trainer->Run();
 }
 

@@ -31,8 +31,9 @@ class Optimizer {
   Optimizer(const OptimizerConfig& config,
             const std::vector<NamedTensor>& parameters);
 
-  // Takes one step with learning rate `lr`. `gradient` is [size()] kFloat on the
-  // parameters' device, the gradients of all parameters in their order. Throws what LibTorch throws.
+  // Takes one step with learning rate `lr`. `gradient` is [size()] kFloat on
+  // the parameters' device, the gradients of all parameters in their order.
+  // Throws what LibTorch throws.
   void Step(const at::Tensor& gradient, double lr);
 
   // Elements of the flat gradient.

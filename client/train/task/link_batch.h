@@ -44,8 +44,8 @@ struct LinkBatch {
 // alive. Fails like ViewAsTensor and ReadLabels.
 absl::StatusOr<LinkBatch> MakeLinkBatch(const Batch& batch, NegativeMode mode);
 
-// Return the same tensors on a device. They do not wait for copies out of pinned
-// memory.
+// Return the same tensors on a device. They do not wait for copies out of
+// pinned memory.
 LinkBatch SendLinks(const LinkBatch& links, at::Device device);
 LinkEnds SendEnds(const LinkEnds& ends, at::Device device);
 

@@ -89,14 +89,14 @@ Subgraph MakeSubgraph(const Batch& batch, const BatchTensors& tensors,
   }
   for (const GraphShape::Relation& relation : shape.relations) {
     const EdgeTensors& edges = tensors.edges[relation.number];
-    graph.neighbors.push_back(SendLists(
-        edges, model, graph.nodes[relation.lists].hop_offsets));
+    graph.neighbors.push_back(
+        SendLists(edges, model, graph.nodes[relation.lists].hop_offsets));
     graph.edge_features.push_back(AsFloat(Send(edges.feature, device)));
   }
   if (shape.members >= 0) {
     const EdgeTensors& edges = tensors.edges[shape.members];
-    graph.members = {Send(edges.indptr, device), Send(edges.neighbor, device),
-                     {}, {}};
+    graph.members = {
+        Send(edges.indptr, device), Send(edges.neighbor, device), {}, {}};
   }
   if (model.weighs_neighbors()) {
     GcnWeights(model.config().gcn_norm, graph.nodes[0].hop_offsets.back(),

@@ -76,6 +76,6 @@ at::Tensor LossSum(TaskKind kind, const at::Tensor& logits,
 // logit is that of the class, or the logit's sign matches the label. Returns a
 // kLong number, which is 0 for kRegression.
 at::Tensor CountCorrect(TaskKind kind, const at::Tensor& logits,
-                     const at::Tensor& labels);
+                        const at::Tensor& labels);
 
 }  // namespace millrace

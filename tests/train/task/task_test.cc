@@ -166,8 +166,7 @@ TEST(CountCorrectTest, TheLargestLogitIsTheClass) {
   const at::Tensor logits = Floats({2, 1, 0, 3, 1, 9, 5, 1, 1}, 3);
   EXPECT_EQ(Correct(TaskKind::kSingle, logits, Longs({0, 2, 0})), 3);
   EXPECT_EQ(Correct(TaskKind::kSingle, logits, Longs({1, 2, 1})), 1);
-  EXPECT_EQ(Correct(TaskKind::kSingle, logits, Longs({kUnlabelled, 2, 1})),
-            1);
+  EXPECT_EQ(Correct(TaskKind::kSingle, logits, Longs({kUnlabelled, 2, 1})), 1);
 }
 
 // A logit of 0 says no.
@@ -180,8 +179,7 @@ TEST(CountCorrectTest, TheSignOfALogitIsYesOrNo) {
 }
 
 TEST(CountCorrectTest, NumbersAndNothingAreNeverCorrect) {
-  EXPECT_EQ(Correct(TaskKind::kRegression, Floats({1}, 1), Floats({1}, 1)),
-            0);
+  EXPECT_EQ(Correct(TaskKind::kRegression, Floats({1}, 1), Floats({1}, 1)), 0);
   EXPECT_EQ(Correct(TaskKind::kSingle, at::zeros({0, 3}), Longs({})), 0);
 }
 
