@@ -23,6 +23,8 @@ MEMORY = ("--graph-memory", "cuda", "--feature-memory", "cuda",
           "--device-fallback", "forbid")
 JOB = ("--fanouts", "3,2", "--batch-size", "30", "--batches", "3")
 WAIT = ("--partition-wait", "20s")  # where servers make batches
+# The calls with which a program opens a device, all of which fail once.
+OPENING = 12
 # cudaErrorMemoryAllocation, and errors after which a real device does nothing:
 # cudaErrorIllegalAddress, cudaErrorDevicesUnavailable, cudaErrorNoDevice.
 NO_MEMORY, LOST = 2, (700, 46, 100)
@@ -130,8 +132,12 @@ def problem_while_serving(programs, address, log, right):
 def check(pool, problem_of, programs, right, stride):
     """Returns the number of calls tried and the problems."""
     tried, problems = 0, []
-    for first in itertools.count(1, 8 * stride):
-        calls = range(first, first + 8 * stride, stride)
+    opening = min(OPENING, stride)
+    blocks = itertools.chain(
+        [range(1, opening + 1)],
+        (range(first, first + 8 * stride, stride)
+         for first in itertools.count(opening + stride, 8 * stride)))
+    for calls in blocks:
         failures = [f"*:{n}={error}" for i, n in enumerate(calls)
                     for error in (NO_MEMORY, LOST[i % len(LOST)])]
         for failure, problem in zip(failures, pool.map(

@@ -2,6 +2,7 @@
 #include <cuda_runtime.h>
 
 #include <cub/util_device.cuh>
+#include <exception>
 
 #include "common/cuda/runtime/probe.h"
 
@@ -18,9 +19,14 @@ cudaError_t RunProbe() {
   if (launched != cudaSuccess) return launched;
   const cudaError_t ended = cudaDeviceSynchronize();
   if (ended != cudaSuccess) return ended;
-  // CUB asks for it once, and keeps the answer, also a failure.
+  // CUB asks for it once, and keeps the answer, also a failure. It throws if it
+  // cannot ask, without the error's number.
   int version = 0;
-  return cub::PtxVersion(version);
+  try {
+    return cub::PtxVersion(version);
+  } catch (const std::exception&) {
+    return cudaErrorUnknown;
+  }
 }
 
 }  // namespace millrace::cuda
