@@ -354,6 +354,49 @@ class SizedSource final : public BatchSource {
   size_t fetches_ = 0;
 };
 
+// Answers the first fetch at once, and later ones when told to.
+class HeldSource final : public BatchSource {
+ public:
+  explicit HeldSource(std::shared_ptr<BatchSource> source)
+      : source_(std::move(source)) {}
+
+  const Manifest& manifest() const override { return source_->manifest(); }
+  void Fetch(const ResolvedJob&, BatchRequest, BatchCallback done) override {
+    held_.push_back(std::move(done));
+    if (std::exchange(answers_, false)) Answer();
+  }
+  absl::StatusOr<Array> Gather(TypeIndex type, NodeColumn column,
+                               std::span<const uint64_t> ids) override {
+    return source_->Gather(type, column, ids);
+  }
+  absl::StatusOr<std::vector<uint64_t>> Resolve(
+      TypeIndex type, std::span<const int64_t> original_ids) override {
+    return source_->Resolve(type, original_ids);
+  }
+
+  void Answer() {
+    for (BatchCallback& done : std::exchange(held_, {})) done(Batch());
+  }
+
+ private:
+  const std::shared_ptr<BatchSource> source_;
+  std::vector<BatchCallback> held_;
+  bool answers_ = true;
+};
+
+TEST(LoaderTest, SaysWhetherTheNextStepIsThere) {
+  const auto source = std::make_shared<HeldSource>(PathSource(8));
+  auto loader = Loader::Create(source, Job(4), {.prefetch_batches = 1}).value();
+  EXPECT_FALSE(loader->ready());  // nothing has been requested yet
+  ASSERT_TRUE(loader->Next()->has_value());
+  EXPECT_FALSE(loader->ready());
+  source->Answer();
+  EXPECT_TRUE(loader->ready());
+  ASSERT_TRUE(loader->Next()->has_value());
+  EXPECT_TRUE(loader->ready());
+  EXPECT_FALSE(loader->Next()->has_value());
+}
+
 // 8 batches of 800 bytes fit into 6800 bytes. With the second one the mean
 // becomes (7 * 800 + 8000) / 8 = 1700 bytes, of which 4 fit.
 TEST(LoaderTest, EachBatchCountsForAnEighthOfTheMeanSize) {

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs what uses GPUs under many schedules of tests/ptxemu: its tests and the
 # jobs of tests/golden, with 8 seeds of each of three schedules, half of them with
-# two GPUs; and lets each call of the CUDA runtime fail once in a program. Takes
-# hours.
+# two GPUs; compares all jobs of tests/oracle; and lets each call of the CUDA
+# runtime fail once in a program. Takes an hour and a half on two cores.
 #
 # Usage: tests/ptxemu/matrix.sh [OPTION]...
 #   --build DIR  a build of the preset cuda (default: build/cuda)
