@@ -5,6 +5,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "client/nn/operators/operators.h"
+#include "client/tensor/batch_tensors.h"
 
 namespace millrace {
 namespace {
@@ -60,8 +61,9 @@ at::Tensor DefinedMask(const at::Tensor& mask, const at::Tensor& place) {
 at::Tensor AttendToNeighbors(const AttentionInput& input,
                              const Neighbors& neighbors) {
   return Attention::apply(
-      input.values.contiguous(), input.source_score.contiguous(),
-      input.target_score.contiguous(), neighbors.indptr.contiguous(),
+      AsFloat(input.values).contiguous(),
+      AsFloat(input.source_score).contiguous(),
+      AsFloat(input.target_score).contiguous(), neighbors.indptr.contiguous(),
       neighbors.index.contiguous(), DefinedMask(input.mask, input.values));
 }
 

@@ -24,7 +24,8 @@ class Conv {
 
   // source: [s, in]; target: [neighbors.rows(), in], the features of the rows
   // themselves.
-  // Returns [neighbors.rows(), out]. Throws what LibTorch throws.
+  // Returns [neighbors.rows(), out], of any floating-point type within
+  // ScopedPrecision. Throws what LibTorch throws.
   virtual at::Tensor Forward(const at::Tensor& source, const at::Tensor& target,
                              const Neighbors& neighbors,
                              const Pass& pass) const = 0;

@@ -8,6 +8,7 @@
 #include "client/nn/layer_spec.h"
 #include "client/nn/operators/operators.h"
 #include "client/nn/parameters.h"
+#include "client/tensor/batch_tensors.h"
 
 namespace millrace {
 namespace {
@@ -103,8 +104,9 @@ at::Tensor Gatv2Conv::Forward(const at::Tensor& source,
       AttentionDropout(neighbors, heads_, pass.training ? dropout_ : 0,
                        pass.dropout, dropout_place_);
   const at::Tensor sum = Gatv2Attention::apply(
-      at::linear(source, source_weight_, source_bias_).contiguous(),
-      at::linear(target, target_weight_, target_bias_).contiguous(), score_,
+      AsFloat(at::linear(source, source_weight_, source_bias_)).contiguous(),
+      AsFloat(at::linear(target, target_weight_, target_bias_)).contiguous(),
+      score_,
       neighbors.indptr.contiguous(), neighbors.index.contiguous(),
       DefinedMask(mask, source));
   const at::Tensor joined =

@@ -7,6 +7,7 @@
 #include "client/nn/layer_spec.h"
 #include "client/nn/norm.h"
 #include "client/nn/parameters.h"
+#include "client/tensor/batch_tensors.h"
 
 namespace millrace {
 namespace {
@@ -63,7 +64,9 @@ at::Tensor GinConv::Forward(const at::Tensor& source, const at::Tensor& target,
                              .addcmul(target, epsilon_.add(1.0));
   at::Tensor inner = at::linear(sum, inner_weight_, inner_bias_);
   if (!outer_weight_.defined()) return inner;
-  if (norm_ != nullptr) inner = norm_->Forward(inner, pass.training);
+  if (norm_ != nullptr) {
+    inner = norm_->Forward(AsFloat(inner), pass.training);
+  }
   return at::linear(at::relu(inner), outer_weight_, outer_bias_);
 }
 

@@ -9,6 +9,7 @@
 
 #include "client/nn/layer_spec.h"
 #include "client/nn/relation_layer.h"
+#include "client/tensor/batch_tensors.h"
 #include "client/tensor/torch_status.h"
 #include "common/base/host_memory.h"
 #include "common/base/status_macros.h"
@@ -150,7 +151,9 @@ bool Model::reads_original_ids() const {
 at::Tensor Model::Input(TypeIndex type, const at::Tensor& x,
                         const at::Tensor& original_id) const {
   if (!needed_[0][type]) return {};
-  return inputs_[type] == nullptr ? x : inputs_[type]->Forward(x, original_id);
+  return inputs_[type] == nullptr
+             ? x
+             : AsFloat(inputs_[type]->Forward(x, original_id));
 }
 
 int64_t Model::TargetRows(int layer, const SubgraphNodes& nodes) const {
@@ -191,13 +194,21 @@ void Model::TakeTargets(int layer, const Subgraph& graph,
   }
 }
 
+Precision Model::PrecisionOf(const Pass& pass) const {
+  return pass.training ? config_.precision : Precision::kFloat32;
+}
+
 at::Tensor Model::Forward(const Subgraph& graph, const Pass& pass) {
+  const ScopedPrecision precision(device(), PrecisionOf(pass));
   const at::Tensor rows = ForwardTypes(graph, pass)[shape_.seed_type];
-  return head_ == nullptr ? rows : head_->Forward(rows, graph.members, pass);
+  return head_ == nullptr
+             ? rows
+             : AsFloat(head_->Forward(rows, graph.members, pass));
 }
 
 std::vector<at::Tensor> Model::ForwardTypes(const Subgraph& graph,
                                             const Pass& pass) {
+  const ScopedPrecision precision(device(), PrecisionOf(pass));
   if (script_ != nullptr) return script_->Forward(graph, pass);
   LayerInput input{std::vector<at::Tensor>(shape_.types.size()),
                    std::vector<at::Tensor>(shape_.types.size()),
@@ -225,6 +236,7 @@ std::vector<at::Tensor> Model::RunLayer(int layer, const LayerInput& input,
   const bool last = layer + 1 == config_.layers;
   for (size_t t = 0; t < results.size(); ++t) {
     at::Tensor& rows = results[t];
+    rows = AsFloat(rows);
     if (!rows.defined()) {
       rows = input.target[t];
     } else if (!last) {

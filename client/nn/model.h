@@ -100,7 +100,7 @@ class Model {
     return InfoOf(config_.kind).works_on_sources;
   }
 
-  // The rows of the seeds, [seeds, out]. Layer i computes only nodes within
+  // The rows of the seeds, [seeds, out] kFloat. Layer i computes only nodes within
   // layers - 1 - i hops of a seed. Throws what LibTorch throws.
   at::Tensor Forward(const Subgraph& graph, const Pass& pass);
   // The same per node type, defined for types with GraphShape::IsOutput; for
@@ -152,6 +152,7 @@ class Model {
     return !shape_.homogeneous() || shape_.types[0].features == 0 ||
            config_.layers == 0;
   }
+  Precision PrecisionOf(const Pass& pass) const;
   std::unique_ptr<Layer> MakeLayer(int layer, Initializer& initializer);
   void MakeNorms();
   // Number of rows that a layer computes.

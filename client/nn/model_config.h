@@ -10,6 +10,7 @@
 #include "client/nn/graph_shape.h"
 #include "client/nn/model_kind.h"
 #include "client/nn/norm.h"
+#include "client/nn/precision.h"
 
 namespace millrace {
 
@@ -40,6 +41,7 @@ struct ModelConfig {
   DecoderKind decoder = DecoderKind::kNone;
   int64_t edge_types = 1;  // for kDistMult
   uint64_t seed = 1;
+  Precision precision = Precision::kFloat32;  // while training
 };
 
 // INVALID_ARGUMENT: a value is out of range.

@@ -2,6 +2,7 @@
 #include "client/nn/script_model.h"
 
 #include <ATen/Context.h>
+#include <ATen/autocast_mode.h>
 #include <c10/core/GradMode.h>
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/runtime/graph_executor.h>
@@ -21,6 +22,7 @@
 #include "absl/strings/str_split.h"
 #include "client/nn/model.h"
 #include "client/nn/script_forward.h"
+#include "client/tensor/batch_tensors.h"
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
@@ -285,7 +287,8 @@ std::vector<at::Tensor> ScriptModel::Call(const Subgraph& graph) {
   for (size_t t = 0; t < rows.size(); ++t) {
     const auto type = static_cast<TypeIndex>(t);
     if (!shape_.IsOutput(type)) continue;
-    const at::Tensor all = RowsOf(result, shape_, type);
+    at::Tensor all = RowsOf(result, shape_, type);
+    if (at::autocast::is_autocast_enabled(device_.type())) all = AsFloat(all);
     CheckRows(all, graph.nodes[t].x.size(0));
     rows[t] = all.narrow(0, 0, graph.nodes[t].hop_offsets[1]);
   }

@@ -48,6 +48,9 @@ constexpr ReasonAdvice kTrainAdvice[] = {
     {{"loss_not_finite"},
      "use a smaller --lr, another --norm, or normalize the features at "
      "import"},
+    {{"loss_not_finite_in_bf16"},
+     "use --precision float32, a smaller --lr, another --norm, or normalize "
+     "the features at import"},
     {{"loss_without_negatives"},
      "use --negatives triplet:K, shared:K or in-batch, or --loss bce"},
     {{"model_too_large"},

@@ -159,6 +159,11 @@ void TrainFlags::AddTraining(CLI::App& group) {
       .add_option("--lr-schedule", lr_schedule_,
                   "constant | cosine | step:EPOCHS:FACTOR")
       ->type_name("SCHEDULE");
+  group
+      .add_option("--precision", precision_,
+                  "of matrix products in training: bf16 is faster on GPUs and "
+                  "some CPUs; parameters, gradients and evaluation stay float32")
+      ->check(OneOf(WordsIn(kPrecisionWords)));
   group.add_option("--patience", patience_,
                    "stop after this many evaluations without a better "
                    "validation metric; 0 means never");

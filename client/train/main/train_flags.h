@@ -101,6 +101,7 @@ class TrainFlags {
   std::string optimizer_ = WordFor(kOptimizerWords, OptimizerKind::kAdam);
   std::string lr_schedule_ = "constant";
   uint32_t patience_ = 0;
+  std::string precision_ = WordFor(kPrecisionWords, Precision::kFloat32);
   std::string device_ = "cpu";
   std::string backend_ = "gloo";
 

@@ -120,6 +120,7 @@ absl::Status TrainFlags::FillModel(TrainOptions& options) const {
   model.dropout = dropout_;
   SetByWord(kNormWords, norm_, model.norm);
   SetByWord(kGcnNormWords, gcn_norm_, model.gcn_norm);
+  SetByWord(kPrecisionWords, precision_, model.precision);
   model.seed = model_seed_;
   model.gin_mlp = gin_mlp_;
   if (options.task.kind == TaskKind::kLink) {

@@ -83,6 +83,11 @@ RunIdentity IdentifyRun(const TrainOptions& options) {
       {"model_seed", absl::StrCat(model.seed)},
       {"optimizer", WordFor(kOptimizerWords, options.optimizer.kind)},
   });
+  // Checkpoints of versions without the option lack it.
+  if (model.precision != Precision::kFloat32) {
+    texts[IdentityKey("precision")] =
+        WordFor(kPrecisionWords, model.precision);
+  }
   if (options.task.kind == TaskKind::kLink) {
     texts[IdentityKey("loss")] = WordFor(kLossWords, options.task.loss);
     texts[IdentityKey("decoder")] = WordFor(kDecoderWords, model.decoder);

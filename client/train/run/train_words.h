@@ -13,6 +13,7 @@
 #include "client/nn/aggregate.h"
 #include "client/nn/decoder.h"
 #include "client/nn/norm.h"
+#include "client/nn/precision.h"
 #include "client/train/eval/evaluator.h"
 #include "client/train/run/optimizer.h"
 #include "client/train/task/task.h"
@@ -48,6 +49,8 @@ inline constexpr ValueWord<OptimizerKind> kOptimizerWords[] = {
     {"adam", OptimizerKind::kAdam},
     {"adamw", OptimizerKind::kAdamW},
     {"sgd", OptimizerKind::kSgd}};
+inline constexpr ValueWord<Precision> kPrecisionWords[] = {
+    {"float32", Precision::kFloat32}, {"bf16", Precision::kBfloat16}};
 inline constexpr ValueWord<InferenceKind> kInferenceWords[] = {
     {"full", InferenceKind::kFull}, {"sampled", InferenceKind::kSampled}};
 // kDrawn has the words of Negatives, kDefault none.
