@@ -93,6 +93,12 @@ absl::Status Restore(const Checkpoint& checkpoint, int world, RunParts& run) {
     return text.first.starts_with(kSplitPrefix) &&
            !checkpoint.identity.contains(text.first);
   });
+  // Checkpoints of versions without the option are in float32.
+  const std::string precision = IdentityKey("precision");
+  if (!checkpoint.identity.contains(precision) &&
+      run.plan->options.model.precision == Precision::kFloat32) {
+    identity.erase(precision);
+  }
   MILLRACE_RETURN_IF_ERROR(CheckSameIdentity(checkpoint.identity, identity));
   MILLRACE_RETURN_IF_ERROR(run.learner->Load(
       checkpoint, run.state.optimizer_steps, run.state.world == world));

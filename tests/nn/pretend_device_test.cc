@@ -124,7 +124,7 @@ TEST_P(PretendDeviceTest, ModelsHaveTheBitsOfTheCpu) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    , PretendDeviceTest,
+    Models, PretendDeviceTest,
     ::testing::Values(
         StepCase{"Sage", {.kind = ModelKind::kSage, .norm = NormKind::kBatch}},
         StepCase{"SageMax",

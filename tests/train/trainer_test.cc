@@ -808,13 +808,34 @@ TEST(TrainerTest, NamesTheStepWhoseLossIsNotFinite) {
   for (float& cell : feature.MutableAs<float>()) cell = std::nanf("");
   const auto source = Serve(graph, "not_finite");
   RunRanks(1, [&](Collectives& collectives) {
-    auto trainer = Trainer::Create(source, collectives, SmallRun());
-    ASSERT_TRUE(trainer.ok()) << trainer.status();
-    const absl::Status status = (*trainer)->Run();
-    EXPECT_TRUE(absl::IsOutOfRange(status));
-    EXPECT_EQ(status.message(), "the loss of epoch 0, step 1 is not finite");
-    EXPECT_EQ(ReasonOf(status), "loss_not_finite");
+    for (const auto& [precision, reason] :
+         {std::pair(Precision::kFloat32, "loss_not_finite"),
+          std::pair(Precision::kBfloat16, "loss_not_finite_in_bf16")}) {
+      TrainOptions options = SmallRun();
+      options.model.precision = precision;
+      auto trainer = Trainer::Create(source, collectives, options);
+      ASSERT_TRUE(trainer.ok()) << trainer.status();
+      const absl::Status status = (*trainer)->Run();
+      EXPECT_TRUE(absl::IsOutOfRange(status));
+      EXPECT_EQ(status.message(), "the loss of epoch 0, step 1 is not finite");
+      EXPECT_EQ(ReasonOf(status), reason);
+    }
   });
+}
+
+TEST(TrainerTest, LearnsWithProductsInBfloat16) {
+  const auto source = Serve(ClassGraph(200, 100), "bfloat16");
+  TrainOptions options = SmallRun();
+  options.model.precision = Precision::kBfloat16;
+  options.epochs = 30;
+  options.checkpoint = (TestDirectory("bfloat16_c") / "c").string();
+  const auto whole = TrainRanks(2, source, options);
+  ASSERT_EQ(whole.size(), 30u);
+  EXPECT_LT(*whole.back().loss, 0.7 * *whole.front().loss);
+  // Its checkpoints are for runs with this precision.
+  options.resume = true;
+  options.model.precision = Precision::kFloat32;
+  EXPECT_TRUE(absl::IsFailedPrecondition(Refusal(source, options)));
 }
 
 TEST(TrainerTest, NamesASplitTooSmallForAStep) {

@@ -18,18 +18,20 @@ struct LaunchVariables {
   const char* rank;
   const char* world;
   const char* local_world;
+  const char* local_rank;
   bool srun = false;
 };
 
 // The first one that is set counts. srun comes last: mpirun uses it to start
 // its helpers, and the ranks inherit their variables.
 constexpr LaunchVariables kLaunchers[] = {
-    {"RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"},
+    {"RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "LOCAL_RANK"},
     {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
-     "OMPI_COMM_WORLD_LOCAL_SIZE"},
-    {"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE",
-     "MV2_COMM_WORLD_LOCAL_SIZE"}};
-constexpr LaunchVariables kPmi = {"PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS"};
+     "OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"},
+    {"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_SIZE",
+     "MV2_COMM_WORLD_LOCAL_RANK"}};
+constexpr LaunchVariables kPmi = {"PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS",
+                                  "MPI_LOCALRANKID"};
 constexpr char kSlurmTasks[] = "SLURM_NTASKS";
 constexpr char kSlurmHost[] = "SLURM_NODEID";
 constexpr char kSlurmJob[] = "SLURM_JOB_ID";
@@ -79,7 +81,7 @@ absl::StatusOr<bool> IsSet(const LaunchVariables& launcher) {
 // well, but none of those below.
 std::optional<LaunchVariables> Srun() {
   LaunchVariables srun = {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS",
-                          "SLURM_STEP_TASKS_PER_NODE", true};
+                          "SLURM_STEP_TASKS_PER_NODE", "SLURM_LOCALID", true};
   if (Variable(srun.world) == nullptr) srun.world = kSlurmTasks;
   if (Variable(srun.rank) == nullptr || Variable(srun.world) == nullptr) {
     return std::nullopt;
@@ -121,6 +123,19 @@ absl::StatusOr<int> LocalWorld(const LaunchVariables& launcher, int world) {
   const absl::StatusOr<int> tasks = SlurmTasksOnHost(Variable(name), host);
   return tasks.ok() ? tasks
                     : BadValue(name, "not a number of tasks for each host");
+}
+
+// This process's place among the ranks of its host, if that is known.
+absl::StatusOr<std::optional<int>> LocalRank(const LaunchVariables& launcher,
+                                             const GroupAddress& group) {
+  const bool one_host = group.local_world == group.world;
+  if (Variable(launcher.local_rank) == nullptr) {
+    return one_host ? std::optional(group.rank) : std::nullopt;
+  }
+  // The number of ranks on this host may not be known.
+  const bool counted = Variable(launcher.local_world) != nullptr;
+  return NumberFrom(launcher.local_rank, 0,
+                    (counted ? group.local_world : group.world) - 1);
 }
 
 template <typename Value>
@@ -191,9 +206,11 @@ absl::StatusOr<GroupAddress> GroupFromEnvironment() {
                             NumberFrom(launcher->world, 1, 1 << 20));
   MILLRACE_ASSIGN_OR_RETURN(group.rank,
                             NumberFrom(launcher->rank, 0, group.world - 1));
+  group.local_rank = 0;
   if (group.world == 1) return group;
   MILLRACE_ASSIGN_OR_RETURN(group.local_world,
                             LocalWorld(*launcher, group.world));
+  MILLRACE_ASSIGN_OR_RETURN(group.local_rank, LocalRank(*launcher, group));
   MILLRACE_ASSIGN_OR_RETURN(const auto host, FindHost(*launcher, group));
   MILLRACE_ASSIGN_OR_RETURN(const auto port, FindPort(*launcher));
   group.host = host.value;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -16,6 +17,9 @@ struct GroupAddress {
   std::string host = "127.0.0.1";
   uint16_t port = 0;
   int local_world = 1;  // ranks on this host
+  // This process's place among them, from 0; unknown if the launcher does not
+  // say.
+  std::optional<int> local_rank = std::nullopt;
   // torchrun itself listens at that port, so rank 0 must not.
   bool agent_listens = false;
   // Signs the messages between ranks; if empty, anyone can forge them.
@@ -33,6 +37,7 @@ struct GroupAddress {
 // numbers of job and step. If no launcher's variables are set, or if srun did
 // not start the process (as in a shell or batch script of Slurm), returns a
 // group of one.
+// The same launchers say how many ranks a host has and which of them this is.
 // INVALID_ARGUMENT: a variable is missing or has a bad value (names it).
 absl::StatusOr<GroupAddress> GroupFromEnvironment();
 

@@ -79,15 +79,11 @@ RunIdentity IdentifyRun(const TrainOptions& options) {
       {"gin_mlp", absl::StrCat(model.gin_mlp)},
       {"readout", WordFor(kAggregationWords, model.readout)},
       {"graph_head", WordFor(kGraphHeadWords, model.graph_head)},
+      {"precision", WordFor(kPrecisionWords, model.precision)},
       {"task", TaskName(options.task.kind)},
       {"model_seed", absl::StrCat(model.seed)},
       {"optimizer", WordFor(kOptimizerWords, options.optimizer.kind)},
   });
-  // Checkpoints of versions without the option lack it.
-  if (model.precision != Precision::kFloat32) {
-    texts[IdentityKey("precision")] =
-        WordFor(kPrecisionWords, model.precision);
-  }
   if (options.task.kind == TaskKind::kLink) {
     texts[IdentityKey("loss")] = WordFor(kLossWords, options.task.loss);
     texts[IdentityKey("decoder")] = WordFor(kDecoderWords, model.decoder);

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <map>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -19,6 +20,11 @@ absl::StatusOr<GroupAddress> GroupOf(const Variables& variables) {
   for (const char* name : {"RANK",
                            "WORLD_SIZE",
                            "LOCAL_WORLD_SIZE",
+                           "LOCAL_RANK",
+                           "OMPI_COMM_WORLD_LOCAL_RANK",
+                           "MV2_COMM_WORLD_LOCAL_RANK",
+                           "MPI_LOCALRANKID",
+                           "SLURM_LOCALID",
                            "MASTER_ADDR",
                            "MASTER_PORT",
                            "OMPI_COMM_WORLD_RANK",
@@ -220,6 +226,26 @@ TEST(GroupTest, ReadsMpirunsVariables) {
   EXPECT_NE(MessageOf({{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}})
                 .find("PMI_SIZE is set but MASTER_ADDR is not"),
             std::string::npos);
+}
+
+TEST(GroupTest, KnowsItsPlaceOnItsHost) {
+  EXPECT_EQ(GroupOf({})->local_rank, std::nullopt);
+  EXPECT_EQ(GroupOf(kTorchrun)->local_rank, std::nullopt);
+  EXPECT_EQ(GroupOf(With(kTorchrun, {{"LOCAL_RANK", "1"}}))->local_rank, 1);
+  EXPECT_EQ(GroupOf(With(kSrun, {{"SLURM_LOCALID", "1"}}))->local_rank, 1);
+  // All ranks are on this host.
+  EXPECT_EQ(GroupOf(With(kTorchrun, {{"LOCAL_WORLD_SIZE", "4"}}))->local_rank,
+            2);
+  const Variables mpi = {{"PMI_RANK", "1"},
+                         {"PMI_SIZE", "6"},
+                         {"MPI_LOCALRANKID", "5"},
+                         {"MASTER_ADDR", "first.example"},
+                         {"MASTER_PORT", "29500"}};
+  EXPECT_EQ(GroupOf(mpi)->local_rank, 5);
+  EXPECT_EQ(MessageOf(With(mpi, {{"MPI_LOCALNRANKS", "2"}})),
+            "MPI_LOCALRANKID is \"5\", not a number from 0 to 1");
+  EXPECT_EQ(MessageOf(With(kTorchrun, {{"LOCAL_RANK", "2"}})),
+            "LOCAL_RANK is \"2\", not a number from 0 to 1");
 }
 
 // srun has started mpirun's helpers, one per host.

@@ -362,6 +362,7 @@ TEST(TrainAdviceTest, NamesWhatToChange) {
       {"labels_are_not_classes", "--task regression for others"},
       {"labels_name_negatives", "leave out --negatives"},
       {"loss_not_finite", "a smaller --lr"},
+      {"loss_not_finite_in_bf16", "--precision float32"},
       {"loss_without_negatives",
        "--negatives triplet:K, shared:K or in-batch, or --loss bce"},
       {"model_too_large", "labels with fewer classes"},

@@ -26,6 +26,7 @@ TrainOptions OtherOptions() {
   options.model.aggregation = Aggregation::kMax;
   options.model.bases = 5;
   options.model.gin_mlp = 1;
+  options.model.precision = Precision::kBfloat16;
   options.model.readout = Aggregation::kMean;
   options.model.graph_head = false;
   options.model.seed = 9;
@@ -58,6 +59,7 @@ RunIdentity Others() {
           {"--gin-mlp", "1"},
           {"--readout", "mean"},
           {"--graph-head", "none"},
+          {"--precision", "bf16"},
           {"--task", "multi"},
           {"--model-seed", "9"},
           {"--optimizer", "adamw"}};
