@@ -112,7 +112,8 @@ set(MILLRACE_MANY_STARTS_TESTS
 set(MILLRACE_CUDA_TESTS
     cuda_runtime_test device_feature_rows_test
     device_feature_rows_without_peers_test device_hop_sampler_test
-    device_neighbor_drawer_test device_topology_sampler_test failed_calls_test
+    device_layers_test device_neighbor_drawer_test device_topology_sampler_test
+    failed_calls_test
     failed_gathers_test failed_programs_test gather_rates_test
     golden_cuda_digests_test golden_pinned_digests_test memory_tiers_test
     nccl_failures_test nccl_reducer_test ptxemu_devices_test ptxemu_kernels_test

@@ -77,6 +77,24 @@ inline std::vector<TestLists> OddLists() {
   return all;
 }
 
+// The odd lists as those of one graph, and one without rows.
+inline std::vector<TestLists> JoinedLists() {
+  TestLists joined{.name = "joined"};
+  for (const TestLists& lists : OddLists()) {
+    for (int64_t i = 0; i < lists.rows(); ++i) {
+      std::vector<int32_t> list(lists.index.begin() + lists.indptr[i],
+                                lists.index.begin() + lists.indptr[i + 1]);
+      for (int32_t& source : list) {
+        source += static_cast<int32_t>(joined.sources);
+      }
+      joined.Add(list);
+    }
+    joined.sources += lists.sources;
+  }
+  joined.AddRest(2);
+  return {joined, OddLists().front()};
+}
+
 // Numbers in [-2, 2).
 inline std::vector<float> RandomFloats(int64_t count, unsigned seed) {
   std::mt19937 random(seed);
