@@ -48,16 +48,17 @@ namespace millrace::cuda::layers {
 // [rows, width]; 0 for an empty list. For kMax, `largest_edge` [rows, width]
 // gets the first edge with the largest value, -1 for an empty list, unless it
 // is null. Sums are in the list's order: for kSum, kMean and kMax the bits are
-// those of at::embedding_bag on the CPU.
-// Workspace: none.
+// those of at::embedding_bag on the CPU. Weighted terms are not rounded before
+// they are added. Workspace: none.
 [[nodiscard]] cudaError_t Aggregate(const Aggregation& input,
                                     const float* source, float* out,
                                     int32_t* largest_edge,
                                     const WorkStream& work);
 // Writes the gradient of the source, [sources, width], given that of the
 // result, `grad`. `largest_edge` is read for kMax only. Adds up in the order of
-// rows. Workspace: 20 bytes an edge and 4 a source, and what a sort of the
-// edges takes (about 8 bytes an edge).
+// rows, which for kMax gives the CPU's bits.
+// Workspace: 20 bytes an edge and 4 a source, and what a sort of the edges
+// takes (about 8 bytes an edge).
 [[nodiscard]] cudaError_t AggregateBackward(const Aggregation& input,
                                             const float* grad,
                                             const int32_t* largest_edge,
@@ -66,7 +67,7 @@ namespace millrace::cuda::layers {
 
 // Attention differs from the CPU's in the last bits only: `exp` is rounded
 // differently, and warps add up denominators and products in another order. The
-// tests allow 1e-5 of what a sum's terms add up to.
+// tests allow 1e-5 of the largest element of each result.
 //
 // Workspace: none.
 [[nodiscard]] cudaError_t Attend(const Attention& input, const Attended& out,
