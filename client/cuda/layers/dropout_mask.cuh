@@ -45,7 +45,10 @@ struct WriteMask {
       reinterpret_cast<FourFactors*>(to)[1] = halves[1];
       return;
     }
-    for (int i = 0; i < left; ++i) to[i] = halves[i / 4].factors[i % 4];
+    // With constant bounds, so that the factors can stay in registers.
+    for (int i = 0; i < kDraws; ++i) {
+      if (i < left) to[i] = halves[i / 4].factors[i % 4];
+    }
   }
 };
 

@@ -50,7 +50,7 @@ struct FindSortedRows {
   int32_t* row;
 
   __device__ void operator()(int64_t k, int64_t) const {
-    if (k < EdgeCount(lists)) row[k] = RowOfEdge(lists, edge[k]);
+    row[k] = RowOfEdge(lists, edge[k]);
   }
 };
 

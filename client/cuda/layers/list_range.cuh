@@ -21,10 +21,10 @@ __device__ inline int64_t EdgeCount(const Lists& lists) {
   return lists.indptr[lists.rows];
 }
 
-// The row whose list has edge `edge`.
+// The row whose list has edge `edge`; that after the last if none has it.
 __device__ inline int32_t RowOfEdge(const Lists& lists, int32_t edge) {
-  return static_cast<int32_t>(UpperBound(lists.indptr, lists.rows + 1, edge) -
-                              1);
+  const int64_t after = UpperBound(lists.indptr, lists.rows + 1, edge);
+  return static_cast<int32_t>(after - 1);
 }
 
 // A thread for each edge.
@@ -33,7 +33,6 @@ struct FindRows {
   int32_t* rows;  // [edges]
 
   __device__ void operator()(int64_t edge, int64_t) const {
-    if (edge >= EdgeCount(lists)) return;
     rows[edge] = RowOfEdge(lists, static_cast<int32_t>(edge));
   }
 };

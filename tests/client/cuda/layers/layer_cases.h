@@ -21,8 +21,12 @@ struct TestLists {
     index.insert(index.end(), list.begin(), list.end());
     indptr.push_back(static_cast<int32_t>(index.size()));
   }
-  // Entries of `index` that belong to no list, and are no source.
-  void AddRest(int64_t count) { index.insert(index.end(), count, 0x7FFFFFFF); }
+  // Adds up to two entries of `index` that belong to no list, of which the
+  // first looks like a source.
+  void AddRest(size_t count) {
+    const int32_t rest[] = {0, 0x7FFFFFFF};
+    index.insert(index.end(), rest, rest + count);
+  }
 
   int64_t rows() const { return static_cast<int64_t>(indptr.size()) - 1; }
   int64_t edges() const { return indptr.back(); }
@@ -59,7 +63,7 @@ inline std::vector<TestLists> OddLists() {
   for (int i = 0; i < 3; ++i) all.back().Add({});
   all.push_back({.name = "one node", .sources = 1});
   all.back().Add({0});
-  all.push_back({.name = "equal edges", .sources = 3});
+  all.push_back({.name = "equal edges", .sources = 4});
   all.back().Add({1, 1, 1, 1});
   all.back().Add({});
   all.back().Add({2, 0, 2, 0});
@@ -72,7 +76,7 @@ inline std::vector<TestLists> OddLists() {
   for (int32_t i = 2; i < 12; ++i) all.back().Add({i, 5});
   all.push_back(RandomLists(9, 12, 6, 1));
   for (size_t i = 0; i < all.size(); ++i) {
-    all[i].AddRest(static_cast<int64_t>(i % 3));
+    all[i].AddRest((i + 2) % 3);
   }
   return all;
 }
