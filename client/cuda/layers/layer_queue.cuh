@@ -48,10 +48,11 @@ class LayerQueue {
            columns, lane_bits);
   }
 
+  // Algorithms over `count` numbers, below 2^31.
   void ExclusiveSum(const int32_t* from, int32_t* to, int64_t count) {
     WithScratch([&](void* scratch, size_t& bytes) {
-      return cub::DeviceScan::ExclusiveSum(scratch, bytes, from, to, count,
-                                           work_.stream);
+      return cub::DeviceScan::ExclusiveSum(
+          scratch, bytes, from, to, static_cast<int>(count), work_.stream);
     });
   }
   // Sorts by keys of `bits` bits, none of them negative. The values of equal

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the operators of layers.h read and write. All pointers are to memory of
 // one device, aligned to their type unless it says more. Matrices are stored
-// row by row, without gaps. Sizes may be 0.
+// row by row, without gaps. Sizes may be 0; numbers of rows, edges and sources
+// are below 2^31 - 1.
 #pragma once
 
 #include <cstdint>

@@ -17,10 +17,6 @@
 namespace millrace::testing {
 namespace {
 
-// The lists without what follows them in `index`.
-at::Tensor Index(const TestLists& lists) {
-  return IntTensor(lists.index).narrow(0, 0, lists.edges());
-}
 Neighbors HostLists(const TestLists& lists) {
   return {IntTensor(lists.indptr), Index(lists), {}, {}};
 }
@@ -170,120 +166,6 @@ TEST(DeviceLayersTest, AggregationIsTheCpus) {
 // More edges than a block sorts, and more sources than it sorts at once.
 TEST(DeviceLayersTest, AggregationOfManyEdgesIsTheCpus) {
   ExpectAggregation(layers::Reduction::kMax, RandomLists(250, 300, 40, 7), 1);
-}
-
-struct HeadShape {
-  int64_t heads, width;
-};
-
-// What both kinds of attention read on the CPU. Without a mask it is empty.
-struct HostAttention {
-  HostAttention(const TestLists& lists, HeadShape shape, bool masked)
-      : mask(masked ? Random({lists.edges(), shape.heads}, 8).relu()
-                    : at::empty({0}, at::kFloat)),
-        lists{IntTensor(lists.indptr), Index(lists), mask},
-        grad(Random({lists.rows(), shape.heads, shape.width}, 9)) {}
-
-  at::Tensor mask;
-  operators::AttentionLists lists;
-  at::Tensor grad;
-};
-
-void ExpectAttention(const TestLists& lists, HeadShape shape, bool masked) {
-  DeviceOperands device;
-  const HostAttention host(lists, shape, masked);
-  const at::Tensor values = Random({lists.sources, shape.width}, 1);
-  const at::Tensor source_score = Random({lists.sources, shape.heads}, 2);
-  const at::Tensor target_score = Random({lists.rows(), shape.heads}, 3);
-  const layers::Attention input = {device.Upload(lists),
-                                   lists.sources,
-                                   shape.heads,
-                                   shape.width,
-                                   device.Upload<float>(values),
-                                   device.Upload<float>(source_score),
-                                   device.Upload<float>(target_score),
-                                   device.Upload<float>(host.mask)};
-  const auto [sums, weights] =
-      operators::Attend(values, source_score, target_score, host.lists);
-  const layers::Attended attended = {device.Room<float>(sums),
-                                     device.Room<float>(weights)};
-  Expect(layers::Attend(input, attended, device.work()));
-  ExpectClose(device.Download(attended.sums, sums), sums,
-              lists.name + ", sums");
-  ExpectClose(device.Download(attended.weights, weights), weights,
-              lists.name + ", weights");
-
-  const auto [value_grad, source_grad, target_grad] = operators::AttendBackward(
-      host.grad, values, source_score, target_score, host.lists, weights, true);
-  const layers::AttentionGradients gradients = {
-      device.Room<float>(value_grad), device.Room<float>(source_grad),
-      device.Room<float>(target_grad)};
-  Expect(layers::AttendBackward(
-      input, {device.Upload<float>(host.grad), attended.weights}, gradients,
-      device.work()));
-  ExpectClose(device.Download(gradients.values, value_grad), value_grad,
-              lists.name + ", values");
-  ExpectClose(device.Download(gradients.source_score, source_grad), source_grad,
-              lists.name + ", source scores");
-  ExpectClose(device.Download(gradients.target_score, target_grad), target_grad,
-              lists.name + ", target scores");
-}
-
-TEST(DeviceLayersTest, AttentionIsCloseToTheCpus) {
-  for (const TestLists& lists : JoinedLists()) {
-    ExpectAttention(lists, {2, 3}, /*masked=*/true);
-  }
-  ExpectAttention(RandomLists(9, 12, 6, 1), {1, 33}, /*masked=*/false);
-}
-
-void ExpectAttentionV2(const TestLists& lists, HeadShape shape, bool masked) {
-  DeviceOperands device;
-  const HostAttention host(lists, shape, masked);
-  const at::Tensor source =
-      Random({lists.sources, shape.heads, shape.width}, 1);
-  const at::Tensor target = Random({lists.rows(), shape.heads, shape.width}, 2);
-  const at::Tensor score =
-      Random({1, shape.heads, shape.width}, 3).div(shape.width);
-  const layers::AttentionV2 input = {device.Upload(lists),
-                                     lists.sources,
-                                     shape.heads,
-                                     shape.width,
-                                     device.Upload<float>(source),
-                                     device.Upload<float>(target),
-                                     device.Upload<float>(score),
-                                     device.Upload<float>(host.mask)};
-  const auto [sums, weights] =
-      operators::AttendV2(source, target, score, host.lists);
-  const layers::Attended attended = {device.Room<float>(sums),
-                                     device.Room<float>(weights)};
-  Expect(layers::AttendV2(input, attended, device.work()));
-  ExpectClose(device.Download(attended.sums, sums), sums,
-              lists.name + ", sums");
-  ExpectClose(device.Download(attended.weights, weights), weights,
-              lists.name + ", weights");
-
-  const auto [source_grad, target_grad, score_grad] =
-      operators::AttendV2Backward(host.grad, source, target, score, host.lists,
-                                  weights);
-  const layers::AttentionV2Gradients gradients = {
-      device.Room<float>(source_grad), device.Room<float>(target_grad),
-      device.Room<float>(score_grad)};
-  Expect(layers::AttendV2Backward(
-      input, {device.Upload<float>(host.grad), attended.weights}, gradients,
-      device.work()));
-  ExpectClose(device.Download(gradients.source, source_grad), source_grad,
-              lists.name + ", sources");
-  ExpectClose(device.Download(gradients.target, target_grad), target_grad,
-              lists.name + ", targets");
-  ExpectClose(device.Download(gradients.score, score_grad), score_grad,
-              lists.name + ", vectors");
-}
-
-TEST(DeviceLayersTest, AttentionV2IsCloseToTheCpus) {
-  for (const TestLists& lists : JoinedLists()) {
-    ExpectAttentionV2(lists, {2, 3}, /*masked=*/true);
-  }
-  ExpectAttentionV2(RandomLists(9, 12, 6, 1), {1, 33}, /*masked=*/false);
 }
 
 TEST(DeviceLayersTest, SaysThatThereIsTooLittleMemory) {

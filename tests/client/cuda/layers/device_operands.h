@@ -29,6 +29,11 @@ inline at::Tensor IntTensor(const std::vector<int32_t>& numbers) {
       .clone();
 }
 
+// The lists' entries of `index`, without what follows them.
+inline at::Tensor Index(const TestLists& lists) {
+  return IntTensor(lists.index).narrow(0, 0, lists.edges());
+}
+
 inline at::Tensor Random(at::IntArrayRef sizes, unsigned seed) {
   const std::vector<float> numbers =
       RandomFloats(c10::multiply_integers(sizes), seed);
@@ -80,6 +85,15 @@ class DeviceOperands {
                            cudaMemcpyDeviceToHost, stream_));
     Expect(cudaStreamSynchronize(stream_));
     return tensor;
+  }
+
+  std::vector<at::Tensor> Download(const std::vector<float*>& data,
+                                   const std::vector<at::Tensor>& like) {
+    std::vector<at::Tensor> tensors;
+    for (size_t i = 0; i < data.size(); ++i) {
+      tensors.push_back(Download(data[i], like[i]));
+    }
+    return tensors;
   }
 
   // For one call. Memory for its work goes back to the stream afterwards.
