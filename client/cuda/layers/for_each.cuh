@@ -45,7 +45,8 @@ __device__ inline float MaxOfLanes(float value) {
 }
 
 // A thread for each cell of [rows, columns]: task(row, column). Threads of
-// neighbouring columns read neighbouring words.
+// neighbouring columns read neighbouring words. A thread that adds up a list
+// does so alone, in the list's order: a hub of 10^5 edges takes milliseconds.
 template <typename Task>
 __global__ void __launch_bounds__(kMaxBlock)
     ForEachCell(Task task, uint64_t rows, uint64_t columns) {

@@ -23,18 +23,23 @@
 
 namespace millrace::cuda::layers {
 
-// The same as on the CPU, to the last bit.
+// The results of the next four are the CPU's to the last bit.
 //
+// Replaces each row's self loops, of which there may be any number, by one at
+// the end of its list. The host does not learn how many edges there are then:
+// other operators take the result as Lists{looped.indptr, looped.index,
+// lists.rows, lists.edges + lists.rows}.
 // Workspace: 4 bytes a row, and what a scan of as many numbers takes.
 [[nodiscard]] cudaError_t SelfLoops(const Lists& lists,
                                     const LoopedLists& looped,
                                     const WorkStream& work);
-// `degree` has a number for each of `nodes` nodes, of which the first rows()
-// have lists. Workspace: 4 bytes a node.
+// `degree` has a number for each of `nodes` nodes, of which the first have
+// lists. Workspace: 4 bytes a node.
 [[nodiscard]] cudaError_t FullGcnWeights(const Lists& lists,
                                          const int32_t* degree, int64_t nodes,
                                          const GcnWeights& weights,
                                          const WorkStream& work);
+// Workspace: 4 bytes a node.
 [[nodiscard]] cudaError_t SampledGcnWeights(const Lists& lists, int64_t nodes,
                                             const GcnWeights& weights,
                                             const WorkStream& work);
@@ -80,7 +85,7 @@ namespace millrace::cuda::layers {
 // Workspace: 4 bytes an edge.
 [[nodiscard]] cudaError_t AttendV2(const AttentionV2& input,
                                    const Attended& out, const WorkStream& work);
-// Workspace: that of AttendBackward(), and 4.1 H C bytes a row.
+// Workspace: that of AttendBackward(), and 4 H C bytes a row and a 64th more.
 [[nodiscard]] cudaError_t AttendV2Backward(const AttentionV2& input,
                                            const AttendedGradient& grad,
                                            const AttentionV2Gradients& out,
