@@ -46,7 +46,8 @@ __device__ inline float MaxOfLanes(float value) {
 
 // A thread for each cell of [rows, columns]: task(row, column). Threads of
 // neighbouring columns read neighbouring words. A thread that adds up a list
-// does so alone, in the list's order: a hub of 10^5 edges takes milliseconds.
+// does so alone, in the list's order, so that the longest list says how long a
+// launch takes at least.
 template <typename Task>
 __global__ void __launch_bounds__(kMaxBlock)
     ForEachCell(Task task, uint64_t rows, uint64_t columns) {
