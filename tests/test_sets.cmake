@@ -112,6 +112,7 @@ set(MILLRACE_MANY_STARTS_TESTS
 set(MILLRACE_CUDA_TESTS
     cuda_runtime_test device_feature_rows_test
     device_feature_rows_without_peers_test device_hop_sampler_test
+    device_layers_eager_test device_layers_lazy_test device_layers_test
     device_neighbor_drawer_test device_topology_sampler_test failed_calls_test
     failed_gathers_test failed_programs_test gather_rates_test
     golden_cuda_digests_test golden_pinned_digests_test memory_tiers_test
@@ -120,7 +121,9 @@ set(MILLRACE_CUDA_TESTS
 
 # Tests whose threads wait for each other all the time. Beside other tests they
 # take up to thirty times longer.
-set(MILLRACE_ALONE_TESTS hop_sampler_test list_filter_test pick_test)
+set(MILLRACE_ALONE_TESTS
+    attention_kernels_test attention_v2_kernels_test hop_sampler_test
+    list_filter_test pick_test)
 
 # The factor by which a sanitizer extends the time limits of tests.
 set(MILLRACE_TIMEOUT_FACTOR 1)

@@ -55,6 +55,20 @@ TEST(CudaThreadsTest, LanesSeeTheValuesOfTheirMask) {
   EXPECT_EQ(up[31], 29u);
 }
 
+__global__ void AddHalves(float* sums) {
+  float sum = 0.5f * threadIdx.x;
+  for (unsigned step = 16; step > 0; step /= 2) {
+    sum += __shfl_xor_sync(~0u, sum, step);
+  }
+  sums[threadIdx.x] = sum;
+}
+
+TEST(CudaThreadsTest, LanesExchangeFractions) {
+  std::vector<float> sums(32);
+  RunKernel(AddHalves, 1, 32, sums.data());
+  EXPECT_EQ(sums, std::vector<float>(32, 0.5f * 31 * 32 / 2));
+}
+
 __global__ void CountInMemory(uint64_t* sum, uint32_t* least, uint32_t* bits,
                               uint32_t* first) {
   atomicAdd(sum, uint64_t{1} << 40);

@@ -19,6 +19,7 @@
 #include <atomic>
 #include <bit>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 
 namespace millrace::testing {
@@ -95,9 +96,18 @@ unsigned __match_any_sync(unsigned mask, T value) {
 
 template <typename T>
 T __shfl_sync(unsigned mask, T value, unsigned lane) {
-  return static_cast<T>(millrace::testing::MeetWarp(
-      mask,
-      static_cast<uint64_t>(value))[lane % millrace::testing::kWarpLanes]);
+  static_assert(sizeof(T) <= sizeof(uint64_t));
+  uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof(T));
+  bits = millrace::testing::MeetWarp(
+      mask, bits)[lane % millrace::testing::kWarpLanes];
+  std::memcpy(&value, &bits, sizeof(T));
+  return value;
+}
+
+template <typename T>
+T __shfl_xor_sync(unsigned mask, T value, unsigned lane_bits) {
+  return __shfl_sync(mask, value, millrace::testing::KernelLane() ^ lane_bits);
 }
 
 // The value of the lane `delta` below, or the lane's own if there is none.
