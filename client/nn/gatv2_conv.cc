@@ -106,8 +106,7 @@ at::Tensor Gatv2Conv::Forward(const at::Tensor& source,
   const at::Tensor sum = Gatv2Attention::apply(
       AsFloat(at::linear(source, source_weight_, source_bias_)).contiguous(),
       AsFloat(at::linear(target, target_weight_, target_bias_)).contiguous(),
-      score_,
-      neighbors.indptr.contiguous(), neighbors.index.contiguous(),
+      score_, neighbors.indptr.contiguous(), neighbors.index.contiguous(),
       DefinedMask(mask, source));
   const at::Tensor joined =
       concat_ ? sum.reshape({sum.size(0), out_}) : sum.mean(1);

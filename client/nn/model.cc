@@ -201,9 +201,8 @@ Precision Model::PrecisionOf(const Pass& pass) const {
 at::Tensor Model::Forward(const Subgraph& graph, const Pass& pass) {
   const ScopedPrecision precision(device(), PrecisionOf(pass));
   const at::Tensor rows = ForwardTypes(graph, pass)[shape_.seed_type];
-  return head_ == nullptr
-             ? rows
-             : AsFloat(head_->Forward(rows, graph.members, pass));
+  return head_ == nullptr ? rows
+                          : AsFloat(head_->Forward(rows, graph.members, pass));
 }
 
 std::vector<at::Tensor> Model::ForwardTypes(const Subgraph& graph,

@@ -100,8 +100,8 @@ class Model {
     return InfoOf(config_.kind).works_on_sources;
   }
 
-  // The rows of the seeds, [seeds, out] kFloat. Layer i computes only nodes within
-  // layers - 1 - i hops of a seed. Throws what LibTorch throws.
+  // The rows of the seeds, [seeds, out] kFloat. Layer i computes only nodes
+  // within layers - 1 - i hops of a seed. Throws what LibTorch throws.
   at::Tensor Forward(const Subgraph& graph, const Pass& pass);
   // The same per node type, defined for types with GraphShape::IsOutput; for
   // graph seeds, before pooling.

@@ -111,13 +111,12 @@ absl::Status Trainer::TrainOnStep(const FedStep& fed, MinibatchFeeder& feeder,
                           [&feeder] { feeder.CopyAhead(); }));
   clock.compute.Stop();
   if (!std::isfinite(sums.loss)) {
-    const bool exact =
-        model().config().precision == Precision::kFloat32;
-    return WithReason(absl::OutOfRangeError(
-                          StrCat("the loss of epoch ", step.epoch, ", step ",
-                                 state_.step + 1, " is not finite")),
-                      exact ? Reason{"loss_not_finite"}
-                            : Reason{"loss_not_finite_in_bf16"});
+    const bool exact = model().config().precision == Precision::kFloat32;
+    return WithReason(
+        absl::OutOfRangeError(StrCat("the loss of epoch ", step.epoch,
+                                     ", step ", state_.step + 1,
+                                     " is not finite")),
+        exact ? Reason{"loss_not_finite"} : Reason{"loss_not_finite_in_bf16"});
   }
   evaluated_ = false;
   state_.next_batch = step.next_batch;

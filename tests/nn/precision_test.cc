@@ -22,10 +22,8 @@ Subgraph SevenNodes() {
   graph.nodes.resize(1);
   graph.nodes[0].x = Initializer(4).Uniform({7, 16}, 2);
   graph.nodes[0].hop_offsets = {0, 2, 5, 7};
-  Neighbors lists{Ints({0, 3, 5, 7, 8, 10}),
-                  Ints({2, 3, 0, 4, 2, 0, 5, 6, 1, 5}),
-                  {},
-                  {}};
+  Neighbors lists{
+      Ints({0, 3, 5, 7, 8, 10}), Ints({2, 3, 0, 4, 2, 0, 5, 6, 1, 5}), {}, {}};
   GcnWeights(GcnNorm::kFull, 7, Ints({3, 4, 2, 1, 5, 2, 9}), lists);
   graph.neighbors = {lists};
   return graph;
@@ -39,8 +37,8 @@ struct Step {
 Step RunStep(const ModelConfig& config, bool training) {
   const auto model = Model::Create(config).value();
   Step step;
-  step.rows = model->Forward(
-      SevenNodes(), {.training = training, .dropout = {.seed = 3}});
+  step.rows = model->Forward(SevenNodes(),
+                             {.training = training, .dropout = {.seed = 3}});
   if (!training) return step;
   step.rows.square().sum().backward();
   std::vector<at::Tensor> gradients;

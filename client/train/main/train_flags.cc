@@ -160,9 +160,10 @@ void TrainFlags::AddTraining(CLI::App& group) {
                   "constant | cosine | step:EPOCHS:FACTOR")
       ->type_name("SCHEDULE");
   group
-      .add_option("--precision", precision_,
-                  "of matrix products in training: bf16 is faster on GPUs and "
-                  "some CPUs; parameters, gradients and evaluation stay float32")
+      .add_option(
+          "--precision", precision_,
+          "of matrix products in training: bf16 is faster on GPUs and "
+          "some CPUs; parameters, gradients and evaluation stay float32")
       ->check(OneOf(WordsIn(kPrecisionWords)));
   group.add_option("--patience", patience_,
                    "stop after this many evaluations without a better "

@@ -288,9 +288,9 @@ TEST(CollectivesTest, TellsTheOthersWhyItDidNotJoin) {
   EXPECT_EQ(one.message().find("rank 2 of 3 did not join within 3s"), 0u)
       << one;
   EXPECT_EQ(zero.code(), absl::StatusCode::kUnavailable) << zero;
-  EXPECT_EQ(zero.message().find(
-                "rank 1 failed: rank 2 of 3 did not join within 3s"),
-            0u)
+  EXPECT_EQ(
+      zero.message().find("rank 1 failed: rank 2 of 3 did not join within 3s"),
+      0u)
       << zero;
 }
 
