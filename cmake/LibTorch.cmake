@@ -30,6 +30,26 @@ target_include_directories(millrace::torch SYSTEM INTERFACE
   ${torch_root}/include/torch/csrc/api/include)
 target_link_libraries(millrace::torch INTERFACE millrace::c10)
 
+# millrace::torch_cuda   libtorch_cuda and libc10_cuda with the CUDA runtime
+# beside them, if what they need is installed (deploy/setup.sh --torch cuda). They
+# start without a driver.
+set(torch_cuda_libraries ${MILLRACE_TORCH_DIR}/nvidia)
+if(MILLRACE_CUDA AND TARGET millrace::nccl AND
+   EXISTS ${torch_cuda_libraries}/cu13/lib/libcublas.so.13)
+  add_library(millrace::torch_cuda INTERFACE IMPORTED GLOBAL)
+  target_link_libraries(millrace::torch_cuda INTERFACE
+    # Nothing calls libtorch_cuda directly: it registers its kernels.
+    -Wl,--push-state,--no-as-needed
+    ${torch_root}/lib/libtorch_cuda.so ${torch_root}/lib/libc10_cuda.so
+    -Wl,--pop-state
+    ${torch_cuda_libraries}/cu13/lib/libcudart.so.13
+    millrace::torch millrace::cuda)
+elseif(MILLRACE_CUDA)
+  message(STATUS
+    "No CUDA libraries of LibTorch in ${MILLRACE_TORCH_DIR}: leaving out "
+    "millrace-train-cuda. Run deploy/setup.sh --cuda --torch cuda.")
+endif()
+
 # c10d's Gloo header needs gloo's own headers, which are not in the wheel but in
 # Debian's libgloo-dev. Code that includes it must define USE_C10D_GLOO. gloo's
 # library is never linked: libtorch exports its own.

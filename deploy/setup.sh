@@ -8,8 +8,9 @@
 # Usage: deploy/setup.sh [OPTION]...
 #   --no-train       do not install LibTorch; `millrace` and `millrace-server`
 #                    can be built without it
-#   --torch WHICH    cpu, cuda or auto (default: cuda if nvidia-smi finds a
-#                    GPU). cpu takes 1.3 GB, cuda with its libraries 6 GB
+#   --torch WHICH    cpu, cuda or auto (default: what is installed already, or
+#                    else cuda if nvidia-smi finds a GPU). cpu takes 1.3 GB, cuda
+#                    with the libraries that trainers on GPUs need 3.9 GB
 #   --cuda           also install NVIDIA's compiler with its headers, the CUDA
 #                    runtime and NCCL from pinned wheels (0.5 GB), which
 #                    -DMILLRACE_CUDA=ON needs. They build on a machine without a
@@ -46,6 +47,14 @@ TORCH=torch==2.11.0
 # The parts of CUDA that libtorch_cpu.so of that wheel needs, even on a machine
 # without CUDA.
 CPU_TORCH=("$TORCH" nvidia-cuda-runtime==13.0.96 nvidia-cuda-cupti==13.0.85)
+# The libraries that libtorch_cuda.so needs, in the versions that the wheel asks
+# for. The others that it asks for are for Python.
+CUDA_TORCH=("${CPU_TORCH[@]}" nvidia-cuda-nvrtc==13.0.88 nvidia-cublas==13.1.0.3
+            nvidia-cudnn-cu13==9.19.0.56 nvidia-cufft==12.0.0.61
+            nvidia-cufile==1.15.1.6 nvidia-curand==10.4.0.35
+            nvidia-cusolver==12.0.4.66 nvidia-cusparse==12.6.3.3
+            nvidia-cusparselt-cu13==0.8.0 nvidia-nccl-cu13==2.28.9
+            nvidia-nvjitlink==13.0.88 nvidia-nvshmem-cu13==3.4.5)
 # The wheel's Python version. We never use the wheel from Python.
 WHEEL_PYTHON=3.11
 TORCH_DIR=$ROOT/build/deps/torch
@@ -152,7 +161,9 @@ check_space() {
 
 choose_torch() {
   [[ $torch == auto ]] || return 0
-  torch=cpu
+  for torch in cuda cpu; do
+    if has_stamp "$TORCH_STAMP" "$(torch_set)"; then return 0; fi
+  done
   if command -v nvidia-smi >/dev/null && nvidia-smi -L 2>/dev/null |
     grep -q '^GPU '; then
     torch=cuda
@@ -162,7 +173,7 @@ choose_torch() {
 # The packages that the stamp must name, as one line.
 torch_set() {
   if [[ $torch == cuda ]]; then
-    echo "$TORCH with its dependencies"
+    echo "${CUDA_TORCH[*]}"
   else
     echo "${CPU_TORCH[*]}"
   fi
@@ -207,13 +218,13 @@ has_stamp() {
 install_torch() {
   choose_torch
   if has_stamp "$TORCH_STAMP" "$(torch_set)"; then return 0; fi
-  local what=("$TORCH") gigabytes=14
-  if [[ $torch == cpu ]]; then
-    what=(--no-deps "${CPU_TORCH[@]}")
-    gigabytes=6
+  local what=("${CPU_TORCH[@]}") gigabytes=6
+  if [[ $torch == cuda ]]; then
+    what=("${CUDA_TORCH[@]}")
+    gigabytes=10
   fi
   say "installing LibTorch ($torch) into build/deps/torch"
-  fill_folder torch "$gigabytes" "${what[@]}" ||
+  fill_folder torch "$gigabytes" --no-deps "${what[@]}" ||
     fail "$TORCH could not be installed" \
       "check the network and pip's settings; --no-train does without it"
   finish_folder "$TORCH_STAMP" "$(torch_set)"

@@ -7,11 +7,14 @@
 
 #include <tuple>
 
+#include "client/nn/list_reduction.h"
 #include "client/nn/operators/operators.h"
 #include "client/tensor/batch_tensors.h"
 
 namespace millrace {
 namespace {
+
+using operators::Reduction;
 
 // Codes of embedding_bag's modes.
 constexpr int64_t kBagSum = 0;
@@ -86,6 +89,12 @@ Neighbors WithSelfLoops(const Neighbors& lists) {
 
 at::Tensor Aggregate(Aggregation how, const at::Tensor& source,
                      const Neighbors& neighbors) {
+  if (source.is_cuda()) {
+    return ReduceNeighbors(how == Aggregation::kMean  ? Reduction::kMean
+                           : how == Aggregation::kSum ? Reduction::kSum
+                                                      : Reduction::kMax,
+                           source, neighbors);
+  }
   const int64_t mode = how == Aggregation::kMean  ? kBagMean
                        : how == Aggregation::kSum ? kBagSum
                                                   : kBagMax;
@@ -94,6 +103,9 @@ at::Tensor Aggregate(Aggregation how, const at::Tensor& source,
 
 at::Tensor WeightedSumOfNeighbors(const at::Tensor& source,
                                   const Neighbors& neighbors) {
+  if (source.is_cuda()) {
+    return ReduceNeighbors(Reduction::kWeightedSum, source, neighbors);
+  }
   return Bag(source, neighbors, kBagSum, neighbors.edge_weight);
 }
 

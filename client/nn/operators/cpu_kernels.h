@@ -41,4 +41,16 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> AttendV2Backward(
     const at::Tensor& score, const at::Tensor& indptr, const at::Tensor& index,
     const at::Tensor& mask, const at::Tensor& weights);
 
+// `how` is a Reduction.
+std::tuple<at::Tensor, at::Tensor> ReduceLists(const at::Tensor& source,
+                                               const at::Tensor& indptr,
+                                               const at::Tensor& index,
+                                               const at::Tensor& weight,
+                                               int64_t how);
+at::Tensor ReduceListsBackward(const at::Tensor& grad, int64_t sources,
+                               const at::Tensor& indptr,
+                               const at::Tensor& index,
+                               const at::Tensor& weight,
+                               const at::Tensor& largest, int64_t how);
+
 }  // namespace millrace::operators::cpu

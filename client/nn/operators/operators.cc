@@ -45,6 +45,12 @@ TORCH_LIBRARY(millrace, library) {
       "attend_v2_backward(Tensor grad, Tensor source, Tensor target, Tensor "
       "score, Tensor indptr, Tensor index, Tensor mask, Tensor weights) -> "
       "(Tensor, Tensor, Tensor)");
+  library.def(
+      "reduce_lists(Tensor source, Tensor indptr, Tensor index, Tensor weight, "
+      "int how) -> (Tensor, Tensor)");
+  library.def(
+      "reduce_lists_backward(Tensor grad, int sources, Tensor indptr, Tensor "
+      "index, Tensor weight, Tensor largest, int how) -> Tensor");
 }
 
 TORCH_LIBRARY_IMPL(millrace, CPU, library) {
@@ -56,12 +62,15 @@ TORCH_LIBRARY_IMPL(millrace, CPU, library) {
   library.impl("attend_backward", TORCH_FN(cpu::AttendBackward));
   library.impl("attend_v2", TORCH_FN(cpu::AttendV2));
   library.impl("attend_v2_backward", TORCH_FN(cpu::AttendV2Backward));
+  library.impl("reduce_lists", TORCH_FN(cpu::ReduceLists));
+  library.impl("reduce_lists_backward", TORCH_FN(cpu::ReduceListsBackward));
 }
 
 TORCH_LIBRARY_IMPL(millrace, Autograd, library) {
   for (const char* name :
        {"self_loops", "full_gcn_weights", "sampled_gcn_weights", "dropout_mask",
-        "attend", "attend_backward", "attend_v2", "attend_v2_backward"}) {
+        "attend", "attend_backward", "attend_v2", "attend_v2_backward",
+        "reduce_lists", "reduce_lists_backward"}) {
     library.impl(name, torch::CppFunction::makeFallthrough());
   }
 }
@@ -124,6 +133,22 @@ Triple AttendV2Backward(const at::Tensor& grad, const at::Tensor& source,
       Find("millrace::attend_v2_backward", cpu::AttendV2Backward);
   return op.call(grad, source, target, score, lists.indptr, lists.index,
                  lists.mask, weights);
+}
+
+Pair ReduceLists(Reduction how, const at::Tensor& source,
+                 const ReducedLists& lists) {
+  static const auto op = Find("millrace::reduce_lists", cpu::ReduceLists);
+  return op.call(source, lists.indptr, lists.index, lists.weight,
+                 static_cast<int64_t>(how));
+}
+
+at::Tensor ReduceListsBackward(Reduction how, const at::Tensor& grad,
+                               int64_t sources, const ReducedLists& lists,
+                               const at::Tensor& largest) {
+  static const auto op =
+      Find("millrace::reduce_lists_backward", cpu::ReduceListsBackward);
+  return op.call(grad, sources, lists.indptr, lists.index, lists.weight,
+                 largest, static_cast<int64_t>(how));
 }
 
 }  // namespace millrace::operators

@@ -71,4 +71,26 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> AttendV2Backward(
     const at::Tensor& score, const AttentionLists& lists,
     const at::Tensor& weights);
 
+// How a list of rows becomes one row. The codes are those of the kernels.
+enum class Reduction : uint8_t { kSum, kMean, kMax, kWeightedSum };
+
+// Lists whose rows are reduced. `weight` is read only for kWeightedSum.
+struct ReducedLists {
+  at::Tensor indptr;
+  at::Tensor index;
+  at::Tensor weight;  // [e]
+};
+
+// Reduces the rows of `source` [s, d] over each list, to [rows, d]; 0 for an
+// empty list. For kMax also returns the first edge with the largest value of
+// each cell, kInt, -1 for an empty list; otherwise that result is unspecified.
+std::tuple<at::Tensor, at::Tensor> ReduceLists(Reduction how,
+                                               const at::Tensor& source,
+                                               const ReducedLists& lists);
+// Returns the gradient of the source, of `sources` rows, added up in the order
+// of (row, list). `largest` is from ReduceLists().
+at::Tensor ReduceListsBackward(Reduction how, const at::Tensor& grad,
+                               int64_t sources, const ReducedLists& lists,
+                               const at::Tensor& largest);
+
 }  // namespace millrace::operators

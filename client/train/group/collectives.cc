@@ -218,7 +218,7 @@ absl::Status Collectives::ConnectGloo(
   }
   MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
   if (connected.ok()) {
-    MILLRACE_RETURN_IF_ERROR(LossAfterError());
+    MILLRACE_RETURN_IF_ERROR(WaitForLoss());
     if (!absl::IsInternal(connected->status())) return connected->status();
   }
   return absl::UnavailableError(
@@ -230,9 +230,15 @@ absl::Status Collectives::ConnectGloo(
              "GLOO_SOCKET_IFNAME chooses the interface"));
 }
 
+absl::Status Collectives::status() const {
+  return heartbeat_ == nullptr ? absl::OkStatus() : heartbeat_->status();
+}
+
 // A connection breaks before the silence that shows which rank was lost.
-absl::Status Collectives::LossAfterError() const {
-  return heartbeat_->WaitForLoss(silence_ + absl::Seconds(3));
+absl::Status Collectives::WaitForLoss() const {
+  return heartbeat_ == nullptr
+             ? absl::OkStatus()
+             : heartbeat_->WaitForLoss(silence_ + absl::Seconds(3));
 }
 
 absl::Status Collectives::Run(const char* what,
@@ -244,7 +250,7 @@ absl::Status Collectives::Run(const char* what,
   });
   if (done.ok()) return done;
   MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
-  absl::Status loss = LossAfterError();
+  absl::Status loss = WaitForLoss();
   return loss.ok() ? done : loss;
 }
 

@@ -70,6 +70,12 @@ class Collectives {
   absl::StatusOr<bool> ShareAnswer(bool answer);
   absl::Status Barrier();
 
+  // UNAVAILABLE: a rank is known to be lost or to have failed (names it).
+  absl::Status status() const;
+  // The same after an error that a lost rank may have caused: waits until it is
+  // known which, for as long as that takes at most.
+  absl::Status WaitForLoss() const;
+
   // Tells the others that this rank is done, and waits until they are done too
   // (rank 0 serves them until then).
   absl::Status Finish();
@@ -88,7 +94,6 @@ class Collectives {
   absl::Status OpenStore(absl::Duration timeout, int listening_socket);
   absl::Status ConnectGloo(const std::vector<std::string>& interfaces,
                            absl::Duration timeout);
-  absl::Status LossAfterError() const;
   absl::StatusOr<std::string> BroadcastBytes(std::string bytes);
   // Runs one collective; on an error waits for the heartbeat to name a rank.
   absl::Status Run(const char* what, const std::function<void()>& call);

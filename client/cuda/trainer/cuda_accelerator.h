@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "client/train/device/accelerator.h"
+
+namespace millrace::cuda {
+
+// GPUs as trainers use them, named "cuda". A rank takes the GPU of its place on
+// its host. Gradients are added up by NCCL.
+// Opening fails with FAILED_PRECONDITION: there is no driver or GPU that works,
+// or fewer GPUs than the host has ranks, or the rank's place is not known.
+// UNAVAILABLE: the GPU does not work.
+AcceleratorKind CudaAcceleratorKind();
+
+}  // namespace millrace::cuda
