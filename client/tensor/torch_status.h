@@ -25,6 +25,23 @@ inline absl::Status OutOfMemory(std::string_view what,
       Reason{"out_of_memory"});
 }
 
+// `message`: that of a device's allocator, such as "CUDA out of memory. Tried to
+// allocate 20.00 MiB. GPU 0 has ...".
+inline absl::Status OutOfDeviceMemory(std::string_view what,
+                                      std::string_view message) {
+  constexpr std::string_view kTried = "Tried to allocate ";
+  std::string wanted;
+  if (const size_t at = message.find(kTried); at != std::string_view::npos) {
+    const std::string_view rest = message.substr(at + kTried.size());
+    // The number may have a point of its own.
+    wanted = StrCat(" when it needed ", rest.substr(0, rest.find(". ")), " more");
+  }
+  return WithReason(
+      absl::ResourceExhaustedError(
+          StrCat(what, " ran out of the device's memory", wanted)),
+      Reason{"out_of_device_memory"});
+}
+
 // Classifies an exception by its message, because LibTorch's CPU allocator has
 // no exception type of its own.
 inline absl::Status TorchError(std::string_view what,
@@ -50,6 +67,8 @@ template <typename Body>
 auto CatchTorch(std::string_view what, Body&& body) -> decltype(body()) {
   try {
     return std::forward<Body>(body)();
+  } catch (const c10::OutOfMemoryError& error) {
+    return OutOfDeviceMemory(what, error.what_without_backtrace());
   } catch (const c10::Error& error) {
     return TorchError(what, error.what_without_backtrace());
   } catch (const std::bad_alloc&) {

@@ -8,6 +8,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -86,7 +87,11 @@ absl::Status TrainStep::ForwardBackward(const Minibatch& minibatch,
 absl::StatusOr<StepSums> TrainStep::Run(
     const Minibatch* minibatch, const DropoutKey& dropout,
     const std::function<void()>& meanwhile) {
-  return CatchTorch("a training step", [&]() -> absl::StatusOr<StepSums> {
+  const std::string what =
+      minibatch == nullptr
+          ? "a training step"
+          : StrCat("training on a batch of ", minibatch->seeds, " seeds");
+  return CatchTorch(what, [&]() -> absl::StatusOr<StepSums> {
     buckets_.Begin();
     if (minibatch != nullptr && minibatch->labelled > 0) {
       MILLRACE_RETURN_IF_ERROR(ForwardBackward(*minibatch, dropout));

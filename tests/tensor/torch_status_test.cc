@@ -48,5 +48,23 @@ TEST(CatchTorchTest, TellsMemoryFromOtherErrors) {
   EXPECT_EQ(std::string(other.message()), "training: no such kernel");
 }
 
+TEST(CatchTorchTest, SaysHowMuchMemoryOfADeviceWasWanted) {
+  const auto fail = [](const std::string& message) {
+    return CatchTorch("training", [&]() -> absl::Status {
+      TORCH_CHECK_WITH(OutOfMemoryError, false, message);
+    });
+  };
+  const absl::Status status = fail(
+      "CUDA out of memory. Tried to allocate 20.50 MiB. GPU 0 has a total "
+      "capacity of 7.79 GiB of which 1.25 MiB is free.");
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(std::string(status.message()),
+            "training ran out of the device's memory when it needed 20.50 MiB "
+            "more");
+  EXPECT_EQ(ReasonOf(status), "out_of_device_memory");
+  EXPECT_EQ(std::string(fail("no more").message()),
+            "training ran out of the device's memory");
+}
+
 }  // namespace
 }  // namespace millrace

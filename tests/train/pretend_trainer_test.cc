@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole runs on a device whose memory the host cannot touch: their losses,
 // metrics, predictions and checkpoints have the bits of runs on the CPU.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_split.h"
+#include "common/base/field_error.h"
 #include "common/base/strings.h"
 #include "common/file/file.h"
 #include "tests/support/pretend_accelerator.h"
@@ -203,6 +206,27 @@ TEST(PretendTrainerTest, RunsScriptsLikeTheCpu) {
   options.evaluation.kind = InferenceKind::kSampled;
   ExpectSameBits(Serve(ClassGraph(120, 60), "pretend_scripts"), options,
                  /*world=*/1);
+}
+
+TEST(PretendTrainerTest, SaysWhichBatchDidNotFitIntoTheDevice) {
+  const auto source = Serve(ClassGraph(120, 60), "pretend_memory");
+  PretendAccelerator pretend;
+  RunRanks(1, [&](Collectives& collectives) {
+    for (const auto& [bytes, what] :
+         {std::pair(500, "reading"), std::pair(8000, "training on")}) {
+      auto trainer =
+          Trainer::Create(source, collectives, SmallRun(), pretend).value();
+      SetPretendMemory(MemoryUseOfPretendDevice().bytes + bytes);
+      const absl::Status status = trainer->Run();
+      SetPretendMemory(std::numeric_limits<int64_t>::max());
+      EXPECT_TRUE(absl::IsResourceExhausted(status));
+      EXPECT_EQ(ReasonOf(status), "out_of_device_memory");
+      EXPECT_THAT(std::string(status.message()),
+                  ::testing::MatchesRegex(StrCat(
+                      what, " a batch of 16 seeds ran out of the device's "
+                            "memory when it needed [0-9]+ bytes more")));
+    }
+  });
 }
 
 // A run that changes its device halfway.

@@ -86,6 +86,8 @@ constexpr ReasonAdvice kTrainAdvice[] = {
     {{"other_run"},
      "use the same job, dataset and model, or another --checkpoint folder"},
     {{"other_secret"}, "give every rank the same --rendezvous-secret"},
+    {{"out_of_device_memory"},
+     "use a smaller --batch-size, --fanouts or --hidden, or --precision bf16"},
     {{"out_of_memory"},
      "use a smaller --batch-size, --fanouts or --hidden, or fewer processes on "
      "this host"},

@@ -157,10 +157,11 @@ absl::StatusOr<Minibatch> MakeMinibatch(const Batch& batch, const Model& model,
   MILLRACE_RETURN_IF_ERROR(FillSeeds(batch, tensors, task, minibatch));
   MILLRACE_ASSIGN_OR_RETURN(
       minibatch.graph,
-      CatchTorch("reading a batch", [&]() -> absl::StatusOr<Subgraph> {
-        SendSeeds(model.device(), minibatch);
-        return MakeSubgraph(batch, tensors, model);
-      }));
+      CatchTorch(StrCat("reading a batch of ", minibatch.seeds, " seeds"),
+                 [&]() -> absl::StatusOr<Subgraph> {
+                   SendSeeds(model.device(), minibatch);
+                   return MakeSubgraph(batch, tensors, model);
+                 }));
   return minibatch;
 }
 

@@ -382,6 +382,7 @@ TEST(TrainAdviceTest, NamesWhatToChange) {
       {"other_eval_negatives", "--eval-negatives triplet:100"},
       {"other_run", "another --checkpoint folder"},
       {"other_secret", "the same --rendezvous-secret"},
+      {"out_of_device_memory", "a smaller --batch-size"},
       {"out_of_memory", "fewer processes on this host"},
       {"predictions_too_large", "leave out --predict"},
       {"rank_ended", "restart with --resume"},
