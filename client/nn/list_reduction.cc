@@ -17,8 +17,9 @@ class ListReduction final : public torch::autograd::Function<ListReduction> {
   static at::Tensor forward(Context* context, const at::Tensor& source,
                             const at::Tensor& indptr, const at::Tensor& index,
                             const at::Tensor& weight, int64_t how) {
-    const auto [rows, largest] = operators::ReduceLists(
-        static_cast<operators::Reduction>(how), source, {indptr, index, weight});
+    const auto [rows, largest] =
+        operators::ReduceLists(static_cast<operators::Reduction>(how), source,
+                               {indptr, index, weight});
     context->save_for_backward({indptr, index, weight, largest});
     context->saved_data["how"] = how;
     context->saved_data["sources"] = source.size(0);

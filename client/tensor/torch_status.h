@@ -25,8 +25,8 @@ inline absl::Status OutOfMemory(std::string_view what,
       Reason{"out_of_memory"});
 }
 
-// `message`: that of a device's allocator, such as "CUDA out of memory. Tried to
-// allocate 20.00 MiB. GPU 0 has ...".
+// `message`: that of a device's allocator, such as "CUDA out of memory. Tried
+// to allocate 20.00 MiB. GPU 0 has ...".
 inline absl::Status OutOfDeviceMemory(std::string_view what,
                                       std::string_view message) {
   constexpr std::string_view kTried = "Tried to allocate ";
@@ -34,12 +34,12 @@ inline absl::Status OutOfDeviceMemory(std::string_view what,
   if (const size_t at = message.find(kTried); at != std::string_view::npos) {
     const std::string_view rest = message.substr(at + kTried.size());
     // The number may have a point of its own.
-    wanted = StrCat(" when it needed ", rest.substr(0, rest.find(". ")), " more");
+    wanted =
+        StrCat(" when it needed ", rest.substr(0, rest.find(". ")), " more");
   }
-  return WithReason(
-      absl::ResourceExhaustedError(
-          StrCat(what, " ran out of the device's memory", wanted)),
-      Reason{"out_of_device_memory"});
+  return WithReason(absl::ResourceExhaustedError(StrCat(
+                        what, " ran out of the device's memory", wanted)),
+                    Reason{"out_of_device_memory"});
 }
 
 // Classifies an exception by its message, because LibTorch's CPU allocator has

@@ -56,9 +56,10 @@ TEST(ListReductionTest, IsWhatAggregateComputes) {
       const Reduced got = ResultOf(source, [&, how = ours](const auto& rows) {
         return ReduceNeighbors(how, rows, lists);
       });
-      const Reduced want = ResultOf(source, [&, how = theirs](const auto& rows) {
-        return Aggregate(how, rows, lists);
-      });
+      const Reduced want =
+          ResultOf(source, [&, how = theirs](const auto& rows) {
+            return Aggregate(how, rows, lists);
+          });
       EXPECT_TRUE(got.rows.equal(want.rows)) << static_cast<int>(ours);
       EXPECT_TRUE(at::allclose(got.gradient, want.gradient, 1e-5, 1e-6))
           << static_cast<int>(ours);
@@ -77,7 +78,8 @@ TEST(ListReductionTest, IsWhatAggregateComputes) {
 TEST(ListReductionTest, EmptyListsAndNoListsGiveZeros) {
   const Neighbors empty{Ints({0, 0, 0}), Ints({}), {}, {}};
   const at::Tensor source = at::ones({3, 2});
-  for (const Reduction how : {Reduction::kSum, Reduction::kMean, Reduction::kMax}) {
+  for (const Reduction how :
+       {Reduction::kSum, Reduction::kMean, Reduction::kMax}) {
     const Reduced reduced = ResultOf(source, [&](const auto& rows) {
       return ReduceNeighbors(how, rows, empty);
     });

@@ -222,9 +222,10 @@ TEST(PretendTrainerTest, SaysWhichBatchDidNotFitIntoTheDevice) {
       EXPECT_TRUE(absl::IsResourceExhausted(status));
       EXPECT_EQ(ReasonOf(status), "out_of_device_memory");
       EXPECT_THAT(std::string(status.message()),
-                  ::testing::MatchesRegex(StrCat(
-                      what, " a batch of 16 seeds ran out of the device's "
-                            "memory when it needed [0-9]+ bytes more")));
+                  ::testing::MatchesRegex(
+                      StrCat(what,
+                             " a batch of 16 seeds ran out of the device's "
+                             "memory when it needed [0-9]+ bytes more")));
     }
   });
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/cuda/trainer/cuda_accelerator.h"
 
+#include <ATen/ops/zeros.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
 
@@ -39,8 +40,8 @@ class CudaAccelerator final : public Accelerator {
     const auto stats =
         c10::cuda::CUDACachingAllocator::getDeviceStats(device().index());
     const auto all = static_cast<size_t>(Stat::AGGREGATE);
-    const auto kept = static_cast<uint64_t>(
-        stats.reserved_bytes[all].current - stats.allocated_bytes[all].current);
+    const auto kept = static_cast<uint64_t>(stats.reserved_bytes[all].current -
+                                            stats.allocated_bytes[all].current);
     if (need.process <= use.free_bytes + kept) return absl::OkStatus();
     return absl::ResourceExhaustedError(
         StrCat(what, " needs ", BytesText(need.process), " of memory of ",
@@ -70,8 +71,25 @@ absl::StatusOr<int> ChooseDevice(const GroupAddress& rank) {
              "to its place among the ranks of the host, from 0"));
 }
 
+// Runs a kernel of LibTorch, which has its own list of GPUs that it supports.
+absl::Status OpenForTorch(int index) {
+  const auto number = static_cast<c10::DeviceIndex>(index);
+  const absl::Status opened =
+      CatchTorch("LibTorch cannot use the GPU", [&]() -> absl::Status {
+        c10::cuda::set_device(number);
+        const auto options = at::TensorOptions(at::kFloat)
+                                 .device(c10::Device(c10::kCUDA, number));
+        if (at::zeros({1}, options).add(1).item().toDouble() == 1) {
+          return absl::OkStatus();
+        }
+        return absl::InternalError("LibTorch's sums on the GPU are wrong");
+      });
+  return opened.ok() ? opened : absl::FailedPreconditionError(opened.message());
+}
+
 // The advice of OpenDevice() is for samplers.
 absl::Status WithTrainersAdvice(const absl::Status& status) {
+  if (status.ok()) return status;
   const std::string message(status.message());
   return absl::Status(
       status.code(),
@@ -85,11 +103,7 @@ absl::StatusOr<std::unique_ptr<Accelerator>> Open(const GroupAddress& rank) {
   absl::StatusOr<DeviceInfo> opened = OpenDevice(index);
   if (!opened.ok()) return WithTrainersAdvice(opened.status());
   DeviceInfo& info = *opened;
-  MILLRACE_RETURN_IF_ERROR(
-      CatchTorch("opening the GPU", [&]() -> absl::Status {
-        c10::cuda::set_device(static_cast<c10::DeviceIndex>(index));
-        return absl::OkStatus();
-      }));
+  MILLRACE_RETURN_IF_ERROR(WithTrainersAdvice(OpenForTorch(index)));
   UseCudaOperators();
   return std::make_unique<CudaAccelerator>(std::move(info));
 }

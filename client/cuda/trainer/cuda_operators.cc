@@ -67,11 +67,10 @@ Pair SelfLoops(const at::Tensor& indptr, const at::Tensor& index) {
   const layers::Lists lists = ListsOf(indptr, index);
   const at::Tensor looped_indptr = Ints(indptr, {lists.rows + 1});
   const at::Tensor looped_index = Ints(index, {lists.edges + lists.rows});
-  C10_CUDA_CHECK(layers::SelfLoops(
-      lists,
-      {looped_indptr.mutable_data_ptr<int32_t>(),
-       looped_index.mutable_data_ptr<int32_t>()},
-      work.stream()));
+  C10_CUDA_CHECK(layers::SelfLoops(lists,
+                                   {looped_indptr.mutable_data_ptr<int32_t>(),
+                                    looped_index.mutable_data_ptr<int32_t>()},
+                                   work.stream()));
   return {looped_indptr, looped_index};
 }
 
@@ -111,8 +110,8 @@ layers::Attention AttentionOf(const at::Tensor& values,
                               const at::Tensor& target_score,
                               const at::Tensor& indptr, const at::Tensor& index,
                               const at::Tensor& mask) {
-  return {ListsOf(indptr, index), values.size(0),     source_score.size(1),
-          values.size(1),         Data(values),       Data(source_score),
+  return {ListsOf(indptr, index), values.size(0), source_score.size(1),
+          values.size(1),         Data(values),   Data(source_score),
           Data(target_score),     Data(mask)};
 }
 
@@ -149,15 +148,11 @@ Triple AttendBackward(const at::Tensor& grad, const at::Tensor& values,
   return {value_grad, source_grad, target_grad};
 }
 
-layers::AttentionV2 AttentionV2Of(const at::Tensor& source,
-                                  const at::Tensor& target,
-                                  const at::Tensor& score,
-                                  const at::Tensor& indptr,
-                                  const at::Tensor& index,
-                                  const at::Tensor& mask) {
-  return {ListsOf(indptr, index), source.size(0), score.size(1),
-          score.size(2),          Data(source),   Data(target),
-          Data(score),            Data(mask)};
+layers::AttentionV2 AttentionV2Of(
+    const at::Tensor& source, const at::Tensor& target, const at::Tensor& score,
+    const at::Tensor& indptr, const at::Tensor& index, const at::Tensor& mask) {
+  return {ListsOf(indptr, index), source.size(0), score.size(1), score.size(2),
+          Data(source),           Data(target),   Data(score),   Data(mask)};
 }
 
 Pair AttendV2(const at::Tensor& source, const at::Tensor& target,
@@ -203,8 +198,8 @@ Pair ReduceLists(const at::Tensor& source, const at::Tensor& indptr,
                  const at::Tensor& index, const at::Tensor& weight,
                  int64_t how) {
   Work work(source);
-  const layers::Aggregation input = AggregationOf(
-      indptr, index, weight, source.size(0), source.size(1), how);
+  const layers::Aggregation input =
+      AggregationOf(indptr, index, weight, source.size(0), source.size(1), how);
   const at::Tensor out = Floats(source, {input.lists.rows, input.width});
   const bool max = input.how == layers::Reduction::kMax;
   const at::Tensor largest =

@@ -21,8 +21,7 @@ class NcclGradients final : public Reducer {
   absl::Status Start(const at::Tensor& bucket) override {
     return CatchTorch("adding up gradients", [&] {
       return reducer_->Add(
-          bucket.mutable_data_ptr<float>(),
-          static_cast<size_t>(bucket.numel()),
+          bucket.mutable_data_ptr<float>(), static_cast<size_t>(bucket.numel()),
           c10::cuda::getCurrentCUDAStream(bucket.device().index()).stream());
     });
   }

@@ -14,11 +14,13 @@
 #include "client/train/group/collectives.h"
 #include "client/train/group/group_secret.h"
 #include "client/train/group/launcher.h"
+#include "client/train/main/cuda_program.h"
 #include "client/train/main/train_advice.h"
 #include "client/train/main/train_flags.h"
 #include "client/train/trainer.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
+#include "common/base/strings.h"
 #include "common/base/thread_pool.h"
 #include "common/cli/completion.h"
 #include "common/cli/program.h"
@@ -84,14 +86,45 @@ absl::StatusOr<GroupAddress> FindGroup(const TrainFlags& flags, bool worker) {
   return group;
 }
 
-// Opens the device that --device names, which the program has.
+constexpr char kCpu[] = "cpu";
+constexpr char kCuda[] = "cuda";
+constexpr char kAuto[] = "auto";
+
+std::vector<std::string> DeviceWords(
+    const std::vector<AcceleratorKind>& kinds) {
+  std::vector<std::string> words = {kCpu};
+  for (const AcceleratorKind& kind : kinds) words.push_back(kind.name);
+  if (kinds.empty()) words.push_back(kCuda);
+  words.push_back(kAuto);
+  return words;
+}
+
+void LogCpu(const absl::Status& why) {
+  LogInfo(StrCat("training on the CPU: ",
+                 why.message().substr(0, why.message().find('\n'))));
+}
+
+// Opens the device that --device names; null for the CPU.
 absl::StatusOr<std::unique_ptr<Accelerator>> OpenAccelerator(
     const std::string& name, const std::vector<AcceleratorKind>& kinds,
     const GroupAddress& rank) {
   for (const AcceleratorKind& kind : kinds) {
-    if (kind.name == name) return kind.open(rank);
+    if (kind.name != name && name != kAuto) continue;
+    absl::StatusOr<std::unique_ptr<Accelerator>> opened = kind.open(rank);
+    if (opened.ok() || name != kAuto) return opened;
+    LogCpu(opened.status());
   }
   return nullptr;
+}
+
+// For a program without GPUs: goes on as one with GPUs if --device asks for it.
+// Returns an error, or OK if this program is to train.
+absl::Status GoToDevice(const std::string& device, char** argv) {
+  if (device == kCpu) return absl::OkStatus();
+  const absl::Status stays = RunCudaProgram(argv);
+  if (device != kAuto || absl::IsCancelled(stays)) return stays;
+  LogCpu(stays);
+  return absl::OkStatus();
 }
 
 absl::Status Train(const SourceFlags& source_flags,
@@ -133,9 +166,7 @@ int RunTrainProgram(int argc, char** argv,
   CLI::App app("Trains graph neural networks on sampled batches",
                "millrace-train");
   SourceFlags source;
-  std::vector<std::string> devices = {"cpu"};
-  for (const AcceleratorKind& kind : kinds) devices.push_back(kind.name);
-  TrainFlags flags(std::move(devices));
+  TrainFlags flags(DeviceWords(kinds));
   source.AddTo(app);
   flags.AddTo(app);
   source.AddConnectionTo(app);
@@ -146,6 +177,10 @@ int RunTrainProgram(int argc, char** argv,
       "      --inference full --checkpoint checkpoint");
   FinishOptions(app);
   return RunProgram(app, argc, argv, [&]() -> absl::Status {
+    // The launcher of workers has gone already.
+    if (kinds.empty() && !worker) {
+      MILLRACE_RETURN_IF_ERROR(GoToDevice(flags.device(), argv));
+    }
     if (worker || flags.workers() <= 1) {
       return WithTrainAdvice(Train(source, flags, kinds, worker));
     }

@@ -10,8 +10,9 @@
 namespace millrace {
 
 // Runs the program with these arguments and returns its exit status. `kinds`:
-// what --device accepts besides cpu. Call it only once in a process; LibTorch
-// sets its threads only once.
+// the devices that it can train on besides the CPU; without any, --device cuda
+// runs millrace-train-cuda. Call it only once in a process; LibTorch sets its
+// threads only once.
 int RunTrainProgram(int argc, char** argv,
                     const std::vector<AcceleratorKind>& kinds = {});
 
