@@ -13,6 +13,7 @@
 #include "client/cuda/trainer/nccl_gradients.h"
 #include "client/tensor/torch_status.h"
 #include "client/train/device/host_reducer.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/cuda/runtime/device.h"
@@ -88,22 +89,20 @@ absl::Status OpenForTorch(int index) {
 }
 
 // The advice of OpenDevice() is for samplers.
-absl::Status WithTrainersAdvice(const absl::Status& status) {
-  if (status.ok()) return status;
-  const std::string message(status.message());
-  return absl::Status(
-      status.code(),
-      StrCat(message.substr(0, message.find('\n')),
-             "\ninstall NVIDIA's driver 580 or later for a GPU that it "
-             "supports, or use --device cpu"));
+absl::Status NoGpu(const absl::Status& status) {
+  const absl::string_view message = status.message();
+  return WithReason(
+      absl::Status(status.code(), message.substr(0, message.find('\n'))),
+      Reason{"no_gpu"});
 }
 
 absl::StatusOr<std::unique_ptr<Accelerator>> Open(const GroupAddress& rank) {
   MILLRACE_ASSIGN_OR_RETURN(const int index, ChooseDevice(rank));
   absl::StatusOr<DeviceInfo> opened = OpenDevice(index);
-  if (!opened.ok()) return WithTrainersAdvice(opened.status());
+  if (!opened.ok()) return NoGpu(opened.status());
   DeviceInfo& info = *opened;
-  MILLRACE_RETURN_IF_ERROR(WithTrainersAdvice(OpenForTorch(index)));
+  const absl::Status usable = OpenForTorch(index);
+  if (!usable.ok()) return NoGpu(usable);
   UseCudaOperators();
   return std::make_unique<CudaAccelerator>(std::move(info));
 }

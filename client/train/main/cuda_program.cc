@@ -7,15 +7,20 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
-#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
+#include "client/flags/option_errors.h"
+#include "client/train/main/train_advice.h"
 #include "common/base/child_process.h"
 #include "common/base/interrupt.h"
 #include "common/base/status_macros.h"
@@ -27,6 +32,9 @@ namespace millrace {
 namespace {
 
 constexpr char kProgram[] = "millrace-train-cuda";
+// Comes before each line that a trainer prints of an error.
+constexpr char kPrefix[] = "millrace-train: ";
+constexpr char kProbe[] = "--probe-device";
 constexpr char kInstallAdvice[] =
     "\nbuild it with -DMILLRACE_CUDA=ON after deploy/setup.sh --cuda --torch "
     "cuda, or use --device cpu";
@@ -56,7 +64,7 @@ absl::StatusOr<Probe> RunProbe(const std::string& program) {
   const UniqueFd out(ends[0]);
   UniqueFd in(ends[1]);
   ChildProcessOptions options;
-  options.arguments = {program, kProbeDevice};
+  options.arguments = {program, kProbe};
   options.stderr_fd = in.get();
   sigprocmask(SIG_SETMASK, nullptr, &options.signal_mask);
   MILLRACE_ASSIGN_OR_RETURN(ChildProcess child, ChildProcess::Start(options));
@@ -91,7 +99,7 @@ absl::Status FailureOf(const Probe& probe) {
   while (!text.empty()) {
     absl::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(text.size(), line.size() + 1));
-    if (absl::ConsumePrefix(&line, "millrace-train: ")) {
+    if (absl::ConsumePrefix(&line, kPrefix)) {
       absl::StrAppend(&message, message.empty() ? "" : "\n", line);
     }
   }
@@ -106,6 +114,21 @@ absl::Status FailureOf(const Probe& probe) {
 }
 
 }  // namespace
+
+bool IsProbe(int argc, char** argv) {
+  return argc == 2 && std::string_view(argv[1]) == kProbe;
+}
+
+int AnswerProbe(const AcceleratorKind& kind) {
+  const absl::Status status =
+      InTermsOfOptions(kind.open(GroupAddress()).status(), TrainAdvice());
+  if (status.ok()) return 0;
+  for (const absl::string_view line : absl::StrSplit(status.message(), '\n')) {
+    std::fprintf(stderr, "%s%.*s\n", kPrefix, static_cast<int>(line.size()),
+                 line.data());
+  }
+  return 1;
+}
 
 absl::Status RunCudaProgram(char** argv) {
   std::error_code error;

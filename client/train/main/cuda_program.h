@@ -4,12 +4,16 @@
 #pragma once
 
 #include "absl/status/status.h"
+#include "client/train/device/accelerator.h"
 
 namespace millrace {
 
-// The only argument with which millrace-train-cuda says whether it could train:
-// it ends with status 0, or prints why not and ends with 1.
-inline constexpr char kProbeDevice[] = "--probe-device";
+// Whether millrace-train-cuda was started only to find out whether it could
+// train.
+bool IsProbe(int argc, char** argv);
+// Answers that: returns the exit status, and prints why a device of this kind
+// cannot be used.
+int AnswerProbe(const AcceleratorKind& kind);
 
 // Runs millrace-train-cuda, which is beside this program, with the same
 // arguments in the place of this process. Returns only if it could not train.

@@ -65,6 +65,9 @@ constexpr ReasonAdvice kTrainAdvice[] = {
     {{"no_features"}, "import the dataset with --features F.npy"},
     {{"no_given_negatives"},
      "use --eval-negatives triplet:100, or millrace split --negatives"},
+    {{"no_gpu"},
+     "install NVIDIA's driver 580 or later for a GPU that it supports, or use "
+     "--device cpu"},
     {{"no_labels"}, "import the dataset with --labels F.npy"},
     {{"no_negatives"},
      "use --negatives binary:1, triplet:K, shared:K or in-batch"},

@@ -372,6 +372,7 @@ TEST(TrainAdviceTest, NamesWhatToChange) {
       {"no_embeddings", "--output logits"},
       {"no_features", "--features F.npy"},
       {"no_given_negatives", "--eval-negatives triplet:100, or millrace split"},
+      {"no_gpu", "or use --device cpu"},
       {"no_labels", "--labels F.npy"},
       {"no_negatives", "--negatives binary:1, triplet:K, shared:K or in-batch"},
       {"nodes_without_times", "--node-times F.npy"},
