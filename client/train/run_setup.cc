@@ -18,11 +18,14 @@ namespace {
 // Plans the run. Fails if the plans of the ranks differ, and says in what.
 absl::StatusOr<RunPlan> AgreeOnPlan(TrainOptions options,
                                     const Manifest& manifest,
-                                    Collectives& collectives) {
+                                    Collectives& collectives,
+                                    const Accelerator& accelerator) {
   MILLRACE_RETURN_IF_ERROR(CheckSameSource(collectives, manifest));
   // Compares the options before they determine what ranks send to each other.
-  MILLRACE_RETURN_IF_ERROR(
-      CheckSameInGroup(collectives, IdentifyGroup(options)));
+  RunIdentity identity = IdentifyGroup(options);
+  // Ranks on different devices would exchange gradients in different ways.
+  identity[IdentityKey("device")] = accelerator.kind();
+  MILLRACE_RETURN_IF_ERROR(CheckSameInGroup(collectives, identity));
   // Each host's supervisor adds --resume by itself. Rank 0, which has the
   // checkpoints, knows whether this is the first start.
   MILLRACE_ASSIGN_OR_RETURN(options.resume,
@@ -133,9 +136,9 @@ absl::StatusOr<RunParts> SetUpRun(std::shared_ptr<BatchSource> source,
                                   TrainOptions options,
                                   Accelerator& accelerator) {
   at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/true);
-  MILLRACE_ASSIGN_OR_RETURN(
-      RunPlan plan,
-      AgreeOnPlan(std::move(options), source->manifest(), collectives));
+  MILLRACE_ASSIGN_OR_RETURN(RunPlan plan,
+                            AgreeOnPlan(std::move(options), source->manifest(),
+                                        collectives, accelerator));
   RunParts run;
   run.source = std::move(source);
   run.plan = std::make_unique<const RunPlan>(std::move(plan));

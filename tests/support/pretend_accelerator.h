@@ -14,6 +14,7 @@ namespace millrace {
 // The pretend device as trainers use it. All ranks of a host may share it.
 class PretendAccelerator final : public Accelerator {
  public:
+  std::string kind() const override { return "pretend"; }
   c10::Device device() const override { return PretendDevice(); }
   std::string name() const override { return "pretend:0"; }
   absl::Status CheckMemory(std::string_view what,

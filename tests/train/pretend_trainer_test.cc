@@ -208,6 +208,23 @@ TEST(PretendTrainerTest, RunsScriptsLikeTheCpu) {
                  /*world=*/1);
 }
 
+TEST(PretendTrainerTest, AllRanksTrainOnTheSameKindOfDevice) {
+  const auto source = Serve(ClassGraph(120, 60), "pretend_kinds");
+  PretendAccelerator pretend;
+  RunRanks(2, [&](Collectives& collectives) {
+    const bool first = collectives.rank() == 0;
+    const absl::Status status =
+        Trainer::Create(source, collectives, SmallRun(),
+                        first ? CpuAccelerator() : pretend)
+            .status();
+    // The error of rank 1, which it tells rank 0.
+    EXPECT_THAT(
+        std::string(status.message()),
+        ::testing::HasSubstr("device on rank 1: pretend, but on rank 0: cpu"));
+    collectives.Fail(status);
+  });
+}
+
 TEST(PretendTrainerTest, SaysWhichBatchDidNotFitIntoTheDevice) {
   const auto source = Serve(ClassGraph(120, 60), "pretend_memory");
   PretendAccelerator pretend;

@@ -21,10 +21,13 @@
 namespace millrace::cuda {
 namespace {
 
+constexpr char kKind[] = "cuda";
+
 class CudaAccelerator final : public Accelerator {
  public:
   explicit CudaAccelerator(DeviceInfo info) : info_(std::move(info)) {}
 
+  std::string kind() const override { return kKind; }
   c10::Device device() const override {
     return {c10::kCUDA, static_cast<c10::DeviceIndex>(info_.index)};
   }
@@ -109,6 +112,6 @@ absl::StatusOr<std::unique_ptr<Accelerator>> Open(const GroupAddress& rank) {
 
 }  // namespace
 
-AcceleratorKind CudaAcceleratorKind() { return {"cuda", Open}; }
+AcceleratorKind CudaAcceleratorKind() { return {kKind, Open}; }
 
 }  // namespace millrace::cuda

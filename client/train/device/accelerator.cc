@@ -8,6 +8,7 @@ namespace {
 
 class Cpu final : public Accelerator {
  public:
+  std::string kind() const override { return "cpu"; }
   c10::Device device() const override { return c10::kCPU; }
   std::string name() const override { return "the CPU"; }
   absl::Status CheckMemory(std::string_view what,

@@ -23,6 +23,8 @@ class Accelerator {
  public:
   virtual ~Accelerator() = default;
 
+  // As users name it, such as "cpu". All ranks of a group have the same kind.
+  virtual std::string kind() const = 0;
   // Where the model, its optimizer and its minibatches are.
   virtual c10::Device device() const = 0;
   // What the log calls it, such as "the CPU".
