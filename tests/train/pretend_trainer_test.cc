@@ -96,8 +96,8 @@ TEST_P(PretendModelTest, TrainsLikeTheCpu) {
                  RunOf(GetParam()));
 }
 
-TEST_P(PretendModelTest, SampledEvaluationIsLikeTheCpus) {
-  TrainOptions options = RunOf(GetParam());
+TEST(PretendTrainerTest, SampledEvaluationIsLikeTheCpus) {
+  TrainOptions options = RunOf(ModelKind::kSage);
   options.evaluation.kind = InferenceKind::kSampled;
   options.optimizer.kind = OptimizerKind::kSgd;
   ExpectSameBits(Serve(ClassGraph(120, 60), "pretend_sampled"), options);
@@ -123,8 +123,7 @@ TEST_P(PretendTypedModelTest, TrainsLikeTheCpu) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, PretendTypedModelTest,
-                         ::testing::Values(ModelKind::kSage, ModelKind::kGat,
-                                           ModelKind::kRgcn),
+                         ::testing::Values(ModelKind::kGat, ModelKind::kRgcn),
                          [](const auto& info) {
                            return std::string(InfoOf(info.param).name);
                          });
