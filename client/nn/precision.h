@@ -8,8 +8,9 @@ namespace millrace {
 
 enum class Precision {
   kFloat32,
-  // Matrix products take bfloat16, as in LibTorch's autocast; parameters, all
-  // else that layers compute, the loss and gradients are float32.
+  // Matrix products take and give bfloat16, as in LibTorch's autocast, and
+  // layers may add up such products. Parameters, what goes from layer to layer,
+  // the loss and gradients are float32.
   kBfloat16,
 };
 

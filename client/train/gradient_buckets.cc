@@ -32,7 +32,10 @@ GradientBuckets::GradientBuckets(const std::vector<NamedTensor>& parameters,
   for (size_t i = 0; i < slots_.size(); ++i) AddHook(i);
 }
 
-GradientBuckets::~GradientBuckets() = default;
+GradientBuckets::~GradientBuckets() {
+  // Others may keep the accumulators alive.
+  for (Slot& slot : slots_) slot.accumulator->del_post_hook(slot.hook);
+}
 
 // The backward pass computes the last parameters' gradients first. The numbers
 // of the tail are known before it.
@@ -61,7 +64,7 @@ void GradientBuckets::AddHook(size_t slot) {
   using torch::autograd::variable_list;
   slots_[slot].accumulator =
       torch::autograd::impl::grad_accumulator(slots_[slot].parameter);
-  slots_[slot].accumulator->add_post_hook(
+  slots_[slot].hook = slots_[slot].accumulator->add_post_hook(
       std::make_unique<torch::autograd::utils::LambdaPostHook>(
           [this, slot](const variable_list& outputs, const variable_list&) {
             Take(slot);
@@ -72,8 +75,10 @@ void GradientBuckets::AddHook(size_t slot) {
 void GradientBuckets::Take(size_t slot) {
   const c10::NoGradGuard no_grad;
   const Slot& taken = slots_[slot];
-  taken.gradient.copy_(
-      taken.parameter.grad().reshape({taken.gradient.numel()}));
+  // The pass may reach a parameter without giving it a gradient.
+  if (const at::Tensor& own = taken.parameter.grad(); own.defined()) {
+    taken.gradient.copy_(own.reshape({taken.gradient.numel()}));
+  }
   --buckets_[taken.bucket].missing;
   const size_t before = next_;
   StartComplete();
@@ -94,9 +99,13 @@ void GradientBuckets::Begin() {
   for (Slot& slot : slots_) slot.parameter.mutable_grad().reset();
 }
 
-absl::Status GradientBuckets::Finish() {
+void GradientBuckets::StartRest() {
   for (Bucket& bucket : buckets_) bucket.missing = 0;
   StartComplete();
+}
+
+absl::Status GradientBuckets::Finish() {
+  StartRest();
   MILLRACE_RETURN_IF_ERROR(status_);
   return reducer_.Finish();
 }

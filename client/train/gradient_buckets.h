@@ -44,8 +44,10 @@ class GradientBuckets {
   // Afterwards, fill in the tail, run the backward pass, or neither, and call
   // Finish().
   void Begin();
-  // Starts the buckets that are left, and waits for all sums. Fails like
-  // Reducer.
+  // Starts the buckets that are left, for which other ranks wait. An error
+  // shows in Finish().
+  void StartRest();
+  // Does so, and waits for all sums. Fails like Reducer.
   absl::Status Finish();
 
   // The gradients, [values of all parameters], in the order of the parameters,
@@ -64,6 +66,7 @@ class GradientBuckets {
     size_t bucket = 0;
     // Keeps the hook alive, which the parameter does not.
     std::shared_ptr<torch::autograd::Node> accumulator = nullptr;
+    uintptr_t hook = 0;  // its number there
   };
   struct Bucket {
     at::Tensor values;  // in the buffer

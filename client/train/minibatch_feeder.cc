@@ -32,8 +32,8 @@ MinibatchFeeder::MinibatchFeeder(std::unique_ptr<Loader> loader,
 absl::StatusOr<FedStep> MinibatchFeeder::MakeStep(LoaderStep step) {
   FedStep fed{std::move(step), std::nullopt};
   if (!fed.step.batch.has_value()) return fed;
-  // The stream's memory is used by another one, but only until the step that
-  // computes with it has ended on the host too.
+  // This memory belongs to the copy stream, though the compute stream reads it.
+  // A step frees it only after the host has waited for the compute stream.
   const c10::OptionalStreamGuard guard(copies_);
   timer_.Start();
   MILLRACE_ASSIGN_OR_RETURN(fed.minibatch,

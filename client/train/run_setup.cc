@@ -136,6 +136,8 @@ absl::StatusOr<RunParts> SetUpRun(std::shared_ptr<BatchSource> source,
                                   TrainOptions options,
                                   Accelerator& accelerator) {
   at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/true);
+  // Nothing reads what it has not written.
+  at::globalContext().setDeterministicFillUninitializedMemory(false);
   MILLRACE_ASSIGN_OR_RETURN(RunPlan plan,
                             AgreeOnPlan(std::move(options), source->manifest(),
                                         collectives, accelerator));

@@ -97,6 +97,7 @@ absl::StatusOr<StepSums> TrainStep::Run(
       MILLRACE_RETURN_IF_ERROR(ForwardBackward(*minibatch, dropout));
       seeds_since_average_ += minibatch->labelled;
     }
+    buckets_.StartRest();
     if (meanwhile != nullptr) meanwhile();
     MILLRACE_RETURN_IF_ERROR(buckets_.Finish());
     // The only place where a step waits for its device.

@@ -35,8 +35,8 @@ struct StepSums {
 // Threads: one at a time; all ranks make the same calls.
 class TrainStep {
  public:
-  // Keeps references to the first four. The model is on the accelerator, of
-  // which `reducer` is; null for one that adds up on the CPU.
+  // Keeps references to the first four. The model is on `accelerator`, and so
+  // is `reducer`; a null one adds up on the CPU.
   TrainStep(Model& model, Collectives& collectives, const Objective& objective,
             Accelerator& accelerator = CpuAccelerator(),
             std::unique_ptr<Reducer> reducer = nullptr);

@@ -154,13 +154,13 @@ TEST(PretendDeviceMemoryTest, DevicesDoNotMix) {
 }
 
 TEST(PretendDeviceMemoryTest, TensorsGiveTheirMemoryBack) {
-  const int64_t before = MemoryUseOfPretendDevice().bytes;
+  const int64_t before = BytesOfPretendDevice();
   {
     const at::Tensor zeros = at::zeros(
         {1000}, at::TensorOptions(at::kFloat).device(PretendDevice()));
-    EXPECT_EQ(MemoryUseOfPretendDevice().bytes, before + 4000);
+    EXPECT_EQ(BytesOfPretendDevice(), before + 4000);
   }
-  EXPECT_EQ(MemoryUseOfPretendDevice().bytes, before);
+  EXPECT_EQ(BytesOfPretendDevice(), before);
 }
 
 }  // namespace

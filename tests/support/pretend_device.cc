@@ -30,7 +30,6 @@ namespace millrace {
 namespace {
 
 std::atomic<int64_t> used_bytes = 0;
-std::atomic<int64_t> peak_bytes = 0;
 std::atomic<int64_t> capacity_bytes = std::numeric_limits<int64_t>::max();
 
 // Memory that is mapped twice: the program has the address of `seen`, which
@@ -46,7 +45,6 @@ class Block {
                        "pretend out of memory. Tried to allocate ", bytes,
                        " bytes");
     }
-    peak_bytes = std::max<int64_t>(peak_bytes, total);
     const int file = memfd_create("pretend", MFD_CLOEXEC);
     TORCH_CHECK(file >= 0 && ftruncate(file, size) == 0, "no memory");
     seen_ = Map(file, PROT_NONE);
@@ -290,7 +288,7 @@ C10_REGISTER_GUARD_IMPL(PrivateUse1, Guard);
 
 c10::Device PretendDevice() { return {c10::kPrivateUse1, 0}; }
 
-PretendMemoryUse MemoryUseOfPretendDevice() { return {used_bytes, peak_bytes}; }
+int64_t BytesOfPretendDevice() { return used_bytes; }
 
 void SetPretendMemory(int64_t bytes) { capacity_bytes = bytes; }
 

@@ -16,12 +16,8 @@ namespace millrace {
 // LibTorch prints it as "pretend:0".
 c10::Device PretendDevice();
 
-// Bytes of the tensors that it has now, and the most that it had at once.
-struct PretendMemoryUse {
-  int64_t bytes = 0;
-  int64_t peak_bytes = 0;
-};
-PretendMemoryUse MemoryUseOfPretendDevice();
+// Bytes of the tensors that it has now.
+int64_t BytesOfPretendDevice();
 
 // Lets allocations fail, as a GPU's do, that would make its tensors take more
 // than so many bytes together.

@@ -85,6 +85,14 @@ class DeviceTest(unittest.TestCase):
                 run.stdout, "--store graph --fanouts 2,2 --hidden 4 --epochs 1 "
                 f"--device {device} --workers 2\n")
 
+    def test_wrong_options_show_first(self):
+        script = "echo started >&2\nexit 0\n"
+        for options in ("--device", "tpu"), ("--metric", "mrr"):
+            run = self.train("cuda", *options, cuda=script)
+            self.assertNotEqual(run.returncode, 0)
+            self.assertIn(options[1], run.stderr)
+            self.assertNotIn("started", run.stderr)
+
     def test_the_cpu_needs_no_other_program(self):
         run = self.train("cpu", cuda="echo started >&2\nexit 1\n")
         self.assertEqual(run.returncode, 0, run.stderr)

@@ -4,6 +4,7 @@
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/custom_function.h>
 
 #include <string>
 #include <vector>
@@ -99,6 +100,43 @@ TEST(GradientBucketsTest, AParameterWithoutAGradientHoldsUpLaterBuckets) {
   EXPECT_THAT(reducer.sizes, ElementsAre(5, 4, 3, 2));
   EXPECT_TRUE(buckets.gradient().equal(
       at::cat({at::ones({2}), at::ones({3}), at::zeros({4}), at::ones({5})})));
+}
+
+// A function that gives a parameter no gradient.
+class WithoutGradient : public torch::autograd::Function<WithoutGradient> {
+ public:
+  static at::Tensor forward(torch::autograd::AutogradContext*,
+                            const at::Tensor& tensor) {
+    return tensor.clone();
+  }
+  static torch::autograd::variable_list backward(
+      torch::autograd::AutogradContext*, torch::autograd::variable_list) {
+    return {at::Tensor()};
+  }
+};
+
+TEST(GradientBucketsTest, AReachedParameterMayHaveNoGradient) {
+  const auto parameters = Parameters();
+  NotingReducer reducer;
+  GradientBuckets buckets(parameters, 0, at::kCPU, reducer, 1);
+  buckets.Begin();
+  Loss({parameters[0], parameters[1], parameters[2]})
+      .add(WithoutGradient::apply(parameters[3].tensor).sum())
+      .backward();
+  ASSERT_TRUE(buckets.Finish().ok());
+  EXPECT_THAT(reducer.sizes, ElementsAre(5, 4, 3, 2));
+  EXPECT_TRUE(
+      buckets.gradient().equal(at::cat({at::full({2}, 1.0), at::full({3}, 2.0),
+                                        at::full({4}, 3.0), at::zeros({5})})));
+}
+
+TEST(GradientBucketsTest, LeavesTheParametersWhenItEnds) {
+  const auto parameters = Parameters();
+  const at::Tensor loss = Loss(parameters);
+  NotingReducer reducer;
+  { GradientBuckets buckets(parameters, 0, at::kCPU, reducer); }
+  loss.backward();
+  EXPECT_TRUE(reducer.sizes.empty());
 }
 
 TEST(GradientBucketsTest, NothingOfAStepIsLeftInTheNext) {

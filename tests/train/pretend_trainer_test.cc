@@ -232,7 +232,7 @@ TEST(PretendTrainerTest, SaysWhichBatchDidNotFitIntoTheDevice) {
          {std::pair(500, "reading"), std::pair(8000, "training on")}) {
       auto trainer =
           Trainer::Create(source, collectives, SmallRun(), pretend).value();
-      SetPretendMemory(MemoryUseOfPretendDevice().bytes + bytes);
+      SetPretendMemory(BytesOfPretendDevice() + bytes);
       const absl::Status status = trainer->Run();
       SetPretendMemory(std::numeric_limits<int64_t>::max());
       EXPECT_TRUE(absl::IsResourceExhausted(status));

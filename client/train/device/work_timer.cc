@@ -23,7 +23,7 @@ void WorkTimer::Start() {
     return;
   }
   while (pieces_.size() >= kMaxPieces) AddOldest();
-  pieces_.push_back({RecordEvent(device_), c10::Event(device_.type())});
+  start_event_ = RecordEvent(device_);
 }
 
 void WorkTimer::Stop() {
@@ -31,7 +31,7 @@ void WorkTimer::Stop() {
     total_ += SteadyNow() - start_;
     return;
   }
-  pieces_.back().stop = RecordEvent(device_);
+  pieces_.push_back({*std::move(start_event_), RecordEvent(device_)});
 }
 
 void WorkTimer::AddOldest() {

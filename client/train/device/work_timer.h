@@ -5,6 +5,7 @@
 #include <c10/core/Event.h>
 
 #include <deque>
+#include <optional>
 
 #include "absl/time/time.h"
 #include "common/base/steady_time.h"
@@ -19,7 +20,8 @@ class WorkTimer {
  public:
   explicit WorkTimer(c10::Device device) : device_(device) {}
 
-  // Mark a piece of work in the device's current stream.
+  // Mark a piece of work in the device's current stream. One that is not
+  // stopped does not count.
   void Start();
   void Stop();
   // The sum of all pieces so far, for which it waits.
@@ -32,8 +34,9 @@ class WorkTimer {
   void AddOldest();
 
   const c10::Device device_;
-  SteadyTime start_;          // on the CPU
-  std::deque<Piece> pieces_;  // not added yet; on other devices
+  SteadyTime start_;                       // on the CPU
+  std::optional<c10::Event> start_event_;  // on other devices
+  std::deque<Piece> pieces_;               // not added yet; on other devices
   absl::Duration total_;
 };
 

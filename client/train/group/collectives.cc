@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstring>
+#include <thread>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #include <utility>
@@ -61,6 +62,10 @@ Collectives::~Collectives() {
     Fail(absl::AbortedError("ended early"));
   }
   heartbeat_.reset();
+  // After an error, sums may wait for a rank that is lost, and Gloo for them.
+  if (c10d_ != nullptr && !c10d_->sums.empty()) {
+    std::thread([waiting = std::move(c10d_)] {}).detach();
+  }
 }
 
 absl::StatusOr<std::unique_ptr<Collectives>> Collectives::Connect(

@@ -53,9 +53,9 @@ class Collectives {
   // Sums in place. The tensor must be contiguous, on the CPU and of equal shape
   // on all ranks. The result has the same bits on every rank and in every run.
   absl::Status AllReduceSum(at::Tensor tensor);
-  // Start to do so, on threads of Gloo's own, and wait until all that were
-  // started are done. Until then, leave the tensors alone and make no other
-  // calls.
+  // The halves of AllReduceSum(): StartSum() returns at once, and FinishSums()
+  // waits for all that were started. In between, leave the tensors alone and
+  // make no other calls.
   absl::Status StartSum(at::Tensor tensor);
   absl::Status FinishSums();
   // Returns the tensors of all ranks, [world, ...], bit for bit. They must have

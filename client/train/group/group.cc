@@ -112,30 +112,29 @@ absl::StatusOr<std::optional<LaunchVariables>> FindLauncher() {
   return srun;
 }
 
-// How many ranks are on this host; 1 if that is not known.
-absl::StatusOr<int> LocalWorld(const LaunchVariables& launcher, int world) {
+// How many ranks are on this host, if that is known.
+absl::StatusOr<std::optional<int>> LocalWorld(const LaunchVariables& launcher,
+                                              int world) {
   const char* name = launcher.local_world;
-  if (Variable(name) == nullptr) return 1;
+  if (Variable(name) == nullptr) return std::nullopt;
   if (!launcher.srun) return NumberFrom(name, 1, world);
-  if (Variable(kSlurmHost) == nullptr) return 1;
+  if (Variable(kSlurmHost) == nullptr) return std::nullopt;
   MILLRACE_ASSIGN_OR_RETURN(const int host,
                             NumberFrom(kSlurmHost, 0, world - 1));
   const absl::StatusOr<int> tasks = SlurmTasksOnHost(Variable(name), host);
-  return tasks.ok() ? tasks
-                    : BadValue(name, "not a number of tasks for each host");
+  if (tasks.ok()) return *tasks;
+  return BadValue(name, "not a number of tasks for each host");
 }
 
 // This process's place among the ranks of its host, if that is known.
 absl::StatusOr<std::optional<int>> LocalRank(const LaunchVariables& launcher,
-                                             const GroupAddress& group) {
-  const bool one_host = group.local_world == group.world;
-  if (Variable(launcher.local_rank) == nullptr) {
-    return one_host ? std::optional(group.rank) : std::nullopt;
+                                             const GroupAddress& group,
+                                             std::optional<int> local_world) {
+  if (Variable(launcher.local_rank) != nullptr) {
+    return NumberFrom(launcher.local_rank, 0,
+                      local_world.value_or(group.world) - 1);
   }
-  // The number of ranks on this host may not be known.
-  const bool counted = Variable(launcher.local_world) != nullptr;
-  return NumberFrom(launcher.local_rank, 0,
-                    (counted ? group.local_world : group.world) - 1);
+  return local_world == group.world ? std::optional(group.rank) : std::nullopt;
 }
 
 template <typename Value>
@@ -208,9 +207,11 @@ absl::StatusOr<GroupAddress> GroupFromEnvironment() {
                             NumberFrom(launcher->rank, 0, group.world - 1));
   group.local_rank = 0;
   if (group.world == 1) return group;
-  MILLRACE_ASSIGN_OR_RETURN(group.local_world,
+  MILLRACE_ASSIGN_OR_RETURN(const std::optional<int> local_world,
                             LocalWorld(*launcher, group.world));
-  MILLRACE_ASSIGN_OR_RETURN(group.local_rank, LocalRank(*launcher, group));
+  group.local_world = local_world.value_or(1);
+  MILLRACE_ASSIGN_OR_RETURN(group.local_rank,
+                            LocalRank(*launcher, group, local_world));
   MILLRACE_ASSIGN_OR_RETURN(const auto host, FindHost(*launcher, group));
   MILLRACE_ASSIGN_OR_RETURN(const auto port, FindPort(*launcher));
   group.host = host.value;

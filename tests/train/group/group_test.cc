@@ -233,6 +233,10 @@ TEST(GroupTest, KnowsItsPlaceOnItsHost) {
   EXPECT_EQ(GroupOf(kTorchrun)->local_rank, std::nullopt);
   EXPECT_EQ(GroupOf(With(kTorchrun, {{"LOCAL_RANK", "1"}}))->local_rank, 1);
   EXPECT_EQ(GroupOf(With(kSrun, {{"SLURM_LOCALID", "1"}}))->local_rank, 1);
+  // How many ranks this host has is not known.
+  Variables uncounted = With(kSrun, {{"SLURM_LOCALID", "1"}});
+  uncounted.erase("SLURM_NODEID");
+  EXPECT_EQ(GroupOf(uncounted)->local_rank, 1);
   // All ranks are on this host.
   EXPECT_EQ(GroupOf(With(kTorchrun, {{"LOCAL_WORLD_SIZE", "4"}}))->local_rank,
             2);
