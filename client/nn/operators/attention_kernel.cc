@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/zeros.h>
 
 #include "client/nn/operators/attention_math.h"
 #include "client/nn/operators/cpu_kernels.h"
+#include "client/nn/operators/parallel_rows.h"
 
 namespace millrace::operators::cpu {
 namespace {
@@ -130,12 +130,8 @@ std::tuple<at::Tensor, at::Tensor> Attend(const at::Tensor& values,
       at::zeros({views.rows, views.heads, views.width}, at::kFloat);
   auto* weight = weights.mutable_data_ptr<float>();
   auto* sums = out.mutable_data_ptr<float>();
-  at::parallel_for(0, views.rows, kAttentionGrainRows,
-                   [&](int64_t begin, int64_t end) {
-                     for (int64_t i = begin; i < end; ++i) {
-                       SumRow(views, i, weight, sums);
-                     }
-                   });
+  ForEachRow(views.rows,
+             [&](int64_t row) { SumRow(views, row, weight, sums); });
   return {out, weights};
 }
 
@@ -153,27 +149,19 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> AttendBackward(
   auto* edge = edge_score.mutable_data_ptr<float>();
   auto* target = target_grad.mutable_data_ptr<float>();
   const int64_t row_size = views.heads * views.width;
-  at::parallel_for(
-      0, views.rows, kAttentionGrainRows, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          SoftmaxBackward(views, i, weight, grad + i * row_size, edge, target);
-        }
-      });
+  ForEachRow(views.rows, [&](int64_t row) {
+    SoftmaxBackward(views, row, weight, grad + row * row_size, edge, target);
+  });
   const at::Tensor source_grad = at::zeros(source_score.sizes(), at::kFloat);
   const at::Tensor value_grad = needs_values
                                     ? at::zeros(values.sizes(), at::kFloat)
                                     : at::empty({0}, at::kFloat);
   auto* source = source_grad.mutable_data_ptr<float>();
   auto* value = needs_values ? value_grad.mutable_data_ptr<float>() : nullptr;
-  const EdgesBySource lists(views.indptr, views.index, views.rows,
-                            views.sources);
-  at::parallel_for(
-      0, views.sources, kAttentionGrainRows, [&](int64_t begin, int64_t end) {
-        for (int64_t k = lists.begin[begin]; k < lists.begin[end]; ++k) {
-          const int32_t e = lists.edge[k];
-          AddEdge(views, e, grad + lists.row[e] * row_size, weight, edge,
-                  source, value);
-        }
+  ForEachEdgeBySource(
+      EdgesBySource(views.indptr, views.index, views.rows, views.sources),
+      [&](int64_t, int32_t e, int64_t row) {
+        AddEdge(views, e, grad + row * row_size, weight, edge, source, value);
       });
   return {value_grad, source_grad, target_grad};
 }

@@ -14,7 +14,6 @@
 namespace millrace {
 
 inline constexpr float kLeakySlope = 0.2f;
-inline constexpr int64_t kAttentionGrainRows = 64;  // for at::parallel_for
 
 inline float LeakyRelu(float x) { return x > 0 ? x : kLeakySlope * x; }
 inline float LeakyReluSlope(float x) { return x > 0 ? 1.0f : kLeakySlope; }

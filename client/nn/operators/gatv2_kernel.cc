@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 
 #include "client/nn/operators/attention_math.h"
 #include "client/nn/operators/cpu_kernels.h"
+#include "client/nn/operators/parallel_rows.h"
 
 namespace millrace::operators::cpu {
 namespace {
@@ -167,12 +167,8 @@ std::tuple<at::Tensor, at::Tensor> AttendV2(
       at::zeros({views.rows, views.heads, views.width}, at::kFloat);
   auto* weight = weights.mutable_data_ptr<float>();
   auto* sums = out.mutable_data_ptr<float>();
-  at::parallel_for(0, views.rows, kAttentionGrainRows,
-                   [&](int64_t begin, int64_t end) {
-                     for (int64_t i = begin; i < end; ++i) {
-                       AttendRow(views, i, weight, sums);
-                     }
-                   });
+  ForEachRow(views.rows,
+             [&](int64_t row) { AttendRow(views, row, weight, sums); });
   return {out, weights};
 }
 
@@ -191,22 +187,15 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> AttendV2Backward(
   const RowGradients gradients{edge_score.mutable_data_ptr<float>(),
                                target_grad.mutable_data_ptr<float>(),
                                row_score.mutable_data_ptr<float>()};
-  at::parallel_for(0, views.rows, kAttentionGrainRows,
-                   [&](int64_t begin, int64_t end) {
-                     for (int64_t i = begin; i < end; ++i) {
-                       AttendRowBackward(views, i, weight, grad, gradients);
-                     }
-                   });
+  ForEachRow(views.rows, [&](int64_t row) {
+    AttendRowBackward(views, row, weight, grad, gradients);
+  });
   auto* sources = source_grad.mutable_data_ptr<float>();
-  const EdgesBySource lists(views.indptr, views.index, views.rows,
-                            views.sources);
-  at::parallel_for(
-      0, views.sources, kAttentionGrainRows, [&](int64_t begin, int64_t end) {
-        for (int64_t k = lists.begin[begin]; k < lists.begin[end]; ++k) {
-          const int32_t e = lists.edge[k];
-          AddSourceGradient(views, e, lists.row[e], weight,
-                            gradients.edge_score, grad, sources);
-        }
+  ForEachEdgeBySource(
+      EdgesBySource(views.indptr, views.index, views.rows, views.sources),
+      [&](int64_t, int32_t e, int64_t row) {
+        AddSourceGradient(views, e, row, weight, gradients.edge_score, grad,
+                          sources);
       });
   return {source_grad, target_grad, SumOfRows(views, gradients.score)};
 }

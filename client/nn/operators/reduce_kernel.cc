@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ATen/Parallel.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
-
-#include <algorithm>
-#include <cmath>
 
 #include "client/nn/operators/attention_math.h"
 #include "client/nn/operators/cpu_kernels.h"
 #include "client/nn/operators/operators.h"
+#include "client/nn/operators/parallel_rows.h"
 
 namespace millrace::operators::cpu {
 namespace {
-
-constexpr int64_t kGrainRows = 64;  // for at::parallel_for
 
 struct ReductionViews {
   ReductionViews(const at::Tensor& indptr_tensor,
@@ -29,7 +24,7 @@ struct ReductionViews {
                    ? weight_tensor.const_data_ptr<float>()
                    : nullptr) {}
 
-  // What an edge of a row's list is multiplied by, except for kMax.
+  // The factor of an edge in a row's list; not used for kMax.
   float factor(int64_t row, int32_t edge) const {
     if (weight != nullptr) return weight[edge];
     if (how == Reduction::kSum) return 1.0f;
@@ -84,14 +79,12 @@ std::tuple<at::Tensor, at::Tensor> ReduceLists(const at::Tensor& source,
   const auto* values = source.const_data_ptr<float>();
   auto* sums = out.mutable_data_ptr<float>();
   auto* edges = largest.mutable_data_ptr<int32_t>();
-  at::parallel_for(0, views.rows, kGrainRows, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      if (max) {
-        TakeLargest(views, i, values, sums + i * views.width,
-                    edges + i * views.width);
-      } else {
-        AddRow(views, i, values, sums + i * views.width);
-      }
+  ForEachRow(views.rows, [&](int64_t row) {
+    float* sum = sums + row * views.width;
+    if (max) {
+      TakeLargest(views, row, values, sum, edges + row * views.width);
+    } else {
+      AddRow(views, row, values, sum);
     }
   });
   return {out, largest};
@@ -108,7 +101,6 @@ at::Tensor ReduceListsBackward(const at::Tensor& grad, int64_t sources,
   const auto* grads = grad.const_data_ptr<float>();
   const auto* edges = largest.const_data_ptr<int32_t>();
   auto* out = source_grad.mutable_data_ptr<float>();
-  const EdgesBySource lists(views.indptr, views.index, views.rows, sources);
   const auto add_edge = [&](int64_t source, int32_t e, int64_t row) {
     const float* values = grads + row * views.width;
     float* sums = out + source * views.width;
@@ -119,13 +111,8 @@ at::Tensor ReduceListsBackward(const at::Tensor& grad, int64_t sources,
       if (edges[row * views.width + d] == e) sums[d] += values[d];
     }
   };
-  at::parallel_for(0, sources, kGrainRows, [&](int64_t begin, int64_t end) {
-    for (int64_t j = begin; j < end; ++j) {
-      for (int32_t k = lists.begin[j]; k < lists.begin[j + 1]; ++k) {
-        add_edge(j, lists.edge[k], lists.row[lists.edge[k]]);
-      }
-    }
-  });
+  ForEachEdgeBySource(
+      EdgesBySource(views.indptr, views.index, views.rows, sources), add_edge);
   return source_grad;
 }
 
