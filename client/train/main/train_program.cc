@@ -119,8 +119,12 @@ absl::StatusOr<std::unique_ptr<Accelerator>> OpenAccelerator(
 
 // For a program without GPUs: goes on as one with GPUs if --device asks for it.
 // Returns an error, or OK if this program is to train.
-absl::Status GoToDevice(const std::string& device, char** argv) {
+absl::Status GoToDevice(const TrainFlags& flags, char** argv) {
+  const std::string& device = flags.device();
   if (device != kCuda && device != kAuto) return absl::OkStatus();
+  // Wrong options show before GPUs are looked for.
+  MILLRACE_RETURN_IF_ERROR(
+      WithTrainAdvice(flags.Options(std::max(flags.workers(), 1)).status()));
   const absl::Status stays = RunCudaProgram(argv);
   if (device != kAuto || absl::IsCancelled(stays)) return stays;
   LogCpu(stays);
@@ -179,10 +183,7 @@ int RunTrainProgram(int argc, char** argv,
   return RunProgram(app, argc, argv, [&]() -> absl::Status {
     // The launcher of workers has gone already.
     if (kinds.empty() && !worker) {
-      // Wrong options show before the GPUs are looked for.
-      MILLRACE_RETURN_IF_ERROR(WithTrainAdvice(
-          flags.Options(std::max(flags.workers(), 1)).status()));
-      MILLRACE_RETURN_IF_ERROR(GoToDevice(flags.device(), argv));
+      MILLRACE_RETURN_IF_ERROR(GoToDevice(flags, argv));
     }
     if (worker || flags.workers() <= 1) {
       return WithTrainAdvice(Train(source, flags, kinds, worker));
