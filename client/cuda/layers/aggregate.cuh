@@ -76,7 +76,7 @@ struct SumOfRowGradients {
   const int32_t* largest_edge;  // only for kMax
   float* source_grad;
 
-  // What an edge to `row` multiplies the row's gradient by.
+  // The factor by which an edge to `row` multiplies the row's gradient.
   __device__ float factor(int32_t edge, int32_t row) const {
     if constexpr (kHow == Reduction::kMean) {
       const ListRange list = RangeOf(input.lists.indptr, row);

@@ -10,7 +10,7 @@
 
 namespace millrace::cuda::layers {
 
-// What the scores of edges are before LeakyReLU.
+// The score of an edge before LeakyReLU.
 __device__ inline float RawScore(const Attention& input, int64_t row,
                                  int64_t edge, int64_t head) {
   return input.source_score[input.lists.index[edge] * input.heads + head] +

@@ -55,7 +55,7 @@ struct Attention {
   const float* mask = nullptr;  // [edges, H]
 };
 
-// What the attention of GATv2 reads.
+// The input of GATv2's attention.
 struct AttentionV2 {
   Lists lists;
   int64_t sources = 0;
@@ -73,7 +73,7 @@ struct Attended {
   float* weights = nullptr;  // [edges, H], before the mask
 };
 
-// What the backward pass of either attention reads besides.
+// The additional input of the backward pass of either attention.
 struct AttendedGradient {
   const float* sums = nullptr;     // [rows, H, C]: the gradient of the sums
   const float* weights = nullptr;  // [edges, H]: those of the forward pass

@@ -10,7 +10,7 @@ namespace millrace::cuda::layers {
 
 // Where the work of a call is queued, and who gives it memory meanwhile.
 struct WorkStream {
-  // Of the current device.
+  // A stream of the current device.
   cudaStream_t stream = nullptr;
   // Returns `bytes` (> 0) bytes of the device's memory, aligned to 256 bytes,
   // or null if there is not enough. The call's work uses them; once the call

@@ -17,7 +17,7 @@
 
 namespace millrace {
 
-// What a trainer computes with: the CPU, or a device with memory of its own.
+// The CPU, or a device with memory of its own, that a trainer computes with.
 // Threads: any.
 class Accelerator {
  public:
@@ -27,7 +27,7 @@ class Accelerator {
   virtual std::string kind() const = 0;
   // Where the model, its optimizer and its minibatches are.
   virtual c10::Device device() const = 0;
-  // What the log calls it, such as "the CPU".
+  // The name for the log, such as "the CPU".
   virtual std::string name() const = 0;
   // Checks that the device has memory for tensors that are about to be made.
   // RESOURCE_EXHAUSTED: "WHAT needs 24.1 GB of memory, but 15.2 GB is
