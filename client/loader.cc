@@ -195,6 +195,7 @@ class PrefetchingLoader final : public Loader {
         BatchRequest request,
         plan_.Request(slot->step.epoch, static_cast<uint32_t>(index),
                       options_.columns));
+    request.memory = options_.memory;
     window_.push_back(slot);
     // The callback keeps `job` alive.
     source_->Fetch(*job_, std::move(request),

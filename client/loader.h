@@ -45,6 +45,8 @@ struct LoaderOptions {
   int64_t prefetch_bytes = int64_t{1} << 30;
 
   Columns columns = {};
+  // See BatchRequest::memory.
+  std::shared_ptr<ArrayMemory> memory = nullptr;
 
   // Seeds to use instead of the job's split.
   std::optional<ExplicitSeeds> seeds = {};

@@ -3,6 +3,7 @@
 
 #include <ATen/ops/cat.h>
 #include <ATen/ops/embedding_bag.h>
+#include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 
 #include <tuple>
@@ -78,6 +79,20 @@ Neighbors SendTo(at::Device device, const Neighbors& lists,
     sent.cuts.push_back({rows, EdgesOf(lists, rows)});
   }
   return sent;
+}
+
+std::vector<Neighbors::Cut> ReadCuts(const Neighbors& lists,
+                                     const std::vector<uint32_t>& rows) {
+  const at::Tensor places =
+      at::tensor(std::vector<int64_t>(rows.begin(), rows.end()), at::kLong);
+  const at::Tensor edges =
+      lists.indptr.index_select(0, places.to(lists.indptr.device()))
+          .to(at::kCPU, at::kLong);
+  std::vector<Neighbors::Cut> cuts;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    cuts.push_back({rows[i], edges.const_data_ptr<int64_t>()[i]});
+  }
+  return cuts;
 }
 
 Neighbors WithSelfLoops(const Neighbors& lists) {

@@ -40,6 +40,11 @@ Neighbors FirstRows(const Neighbors& all, int64_t rows);
 Neighbors SendTo(at::Device device, const Neighbors& lists,
                  const std::vector<uint32_t>& offsets);
 
+// Returns the cuts of lists on a device at each of `rows`, which must rise.
+// Waits for the device's current stream.
+std::vector<Neighbors::Cut> ReadCuts(const Neighbors& lists,
+                                     const std::vector<uint32_t>& rows);
+
 // Lists of graphs in which node i is row i on both sides. Replaces each node's
 // self loops by exactly one, at the end of its list.
 Neighbors WithSelfLoops(const Neighbors& lists);

@@ -46,47 +46,61 @@ absl::Status CheckRows(const char* what, int64_t rows) {
                    "batches or fanouts"));
 }
 
-absl::StatusOr<NodeTensors> ToTensors(const NodeBlock& block) {
+at::Device DeviceOf(const Array& array, at::DeviceType gpus) {
+  if (array.on_host()) return at::kCPU;
+  return {gpus, static_cast<at::DeviceIndex>(array.device())};
+}
+
+absl::StatusOr<NodeTensors> ToTensors(const NodeBlock& block,
+                                      at::DeviceType gpus) {
   MILLRACE_RETURN_IF_ERROR(CheckRows("nodes of one type", block.count()));
   NodeTensors tensors;
   tensors.hop_offsets = block.hop_offsets;
-  MILLRACE_RETURN_IF_ERROR(ViewIfPresent(block.feature, tensors.feature));
-  MILLRACE_RETURN_IF_ERROR(ViewIfPresent(block.label, tensors.label));
-  MILLRACE_RETURN_IF_ERROR(ViewIfPresent(block.degree, tensors.degree));
+  MILLRACE_RETURN_IF_ERROR(ViewIfPresent(block.feature, tensors.feature, gpus));
+  MILLRACE_RETURN_IF_ERROR(ViewIfPresent(block.label, tensors.label, gpus));
+  MILLRACE_RETURN_IF_ERROR(ViewIfPresent(block.degree, tensors.degree, gpus));
   MILLRACE_RETURN_IF_ERROR(
-      ViewIfPresent(block.original_id, tensors.original_id));
+      ViewIfPresent(block.original_id, tensors.original_id, gpus));
   return tensors;
 }
 
-absl::StatusOr<EdgeTensors> ToTensors(const EdgeBlock& block) {
+absl::StatusOr<EdgeTensors> ToTensors(const EdgeBlock& block,
+                                      at::DeviceType gpus) {
   MILLRACE_RETURN_IF_ERROR(
       CheckRows("edges of one relation", block.edge_count()));
   EdgeTensors tensors;
-  MILLRACE_RETURN_IF_ERROR(ViewIfPresent(block.indptr, tensors.indptr));
-  MILLRACE_RETURN_IF_ERROR(ViewIfPresent(block.neighbor, tensors.neighbor));
-  MILLRACE_RETURN_IF_ERROR(ViewIfPresent(block.edge_id, tensors.edge_id));
-  MILLRACE_RETURN_IF_ERROR(ViewIfPresent(block.feature, tensors.feature));
+  tensors.list_ends = block.list_ends;
+  MILLRACE_RETURN_IF_ERROR(ViewIfPresent(block.indptr, tensors.indptr, gpus));
+  MILLRACE_RETURN_IF_ERROR(
+      ViewIfPresent(block.neighbor, tensors.neighbor, gpus));
+  MILLRACE_RETURN_IF_ERROR(ViewIfPresent(block.edge_id, tensors.edge_id, gpus));
+  MILLRACE_RETURN_IF_ERROR(ViewIfPresent(block.feature, tensors.feature, gpus));
   return tensors;
 }
 
 }  // namespace
 
-absl::StatusOr<at::Tensor> ViewAsTensor(const Array& array) {
+absl::StatusOr<at::Tensor> ViewAsTensor(const Array& array,
+                                        at::DeviceType gpus) {
   MILLRACE_ASSIGN_OR_RETURN(const at::ScalarType type,
                             ScalarTypeOf(array.dtype()));
   return CatchTorch("viewing an array", [&]() -> absl::StatusOr<at::Tensor> {
-    // from_blob needs a mutable pointer, but nothing writes through the view.
+    // for_blob needs a mutable pointer, but nothing writes through the view.
     // The deleter holds a copy of the array, which keeps the memory alive.
     void* data = const_cast<std::byte*>(array.data());
-    return at::from_blob(
-        data, array.shape(), [array](void*) {},
-        at::TensorOptions().dtype(type));
+    const at::Device device = DeviceOf(array, gpus);
+    return at::for_blob(data, array.shape())
+        .deleter([array](void*) {})
+        .target_device(device)
+        .options(at::TensorOptions().dtype(type).device(device))
+        .make_tensor();
   });
 }
 
-absl::Status ViewIfPresent(const Array& array, at::Tensor& out) {
+absl::Status ViewIfPresent(const Array& array, at::Tensor& out,
+                           at::DeviceType gpus) {
   if (!array.present()) return absl::OkStatus();
-  MILLRACE_ASSIGN_OR_RETURN(out, ViewAsTensor(array));
+  MILLRACE_ASSIGN_OR_RETURN(out, ViewAsTensor(array, gpus));
   return absl::OkStatus();
 }
 
@@ -103,14 +117,15 @@ at::Tensor HostCopy(const at::Tensor& tensor) {
                             /*non_blocking=*/false, /*copy=*/true);
 }
 
-absl::StatusOr<BatchTensors> ToTensors(const Batch& batch) {
+absl::StatusOr<BatchTensors> ToTensors(const Batch& batch,
+                                       at::DeviceType gpus) {
   BatchTensors tensors;
   for (const NodeBlock& block : batch.nodes) {
-    MILLRACE_ASSIGN_OR_RETURN(NodeTensors nodes, ToTensors(block));
+    MILLRACE_ASSIGN_OR_RETURN(NodeTensors nodes, ToTensors(block, gpus));
     tensors.nodes.push_back(std::move(nodes));
   }
   for (const EdgeBlock& block : batch.edges) {
-    MILLRACE_ASSIGN_OR_RETURN(EdgeTensors edges, ToTensors(block));
+    MILLRACE_ASSIGN_OR_RETURN(EdgeTensors edges, ToTensors(block, gpus));
     tensors.edges.push_back(std::move(edges));
   }
   MILLRACE_RETURN_IF_ERROR(

@@ -14,11 +14,14 @@ namespace millrace {
 // as read-only: the memory may be a mapped file or shared with other tensors.
 // Unsigned 32-bit arrays become kInt and unsigned 64-bit ones kLong, bit for
 // bit; the caller must know that the values fit (see BatchTensors).
+// `gpus` is the type of the devices that arrays name by a number.
 // INVALID_ARGUMENT: the array is absent.
-absl::StatusOr<at::Tensor> ViewAsTensor(const Array& array);
+absl::StatusOr<at::Tensor> ViewAsTensor(const Array& array,
+                                        at::DeviceType gpus = at::kCUDA);
 
 // The same, but leaves `out` unchanged if the array is absent.
-absl::Status ViewIfPresent(const Array& array, at::Tensor& out);
+absl::Status ViewIfPresent(const Array& array, at::Tensor& out,
+                           at::DeviceType gpus = at::kCUDA);
 
 // Returns the tensor as kFloat, itself if it has that type; an undefined tensor
 // stays undefined. Throws what LibTorch throws.
@@ -33,10 +36,11 @@ at::Tensor HostCopy(const at::Tensor& tensor);
 
 // The neighbour lists of one relation as CSR over local ids.
 struct EdgeTensors {
-  at::Tensor indptr;    // [expanded + 1] kInt
-  at::Tensor neighbor;  // [e] kInt
-  at::Tensor edge_id;   // [e] kLong; undefined if absent
-  at::Tensor feature;   // [e, d]; undefined if absent
+  at::Tensor indptr;                // [expanded + 1] kInt
+  at::Tensor neighbor;              // [e] kInt
+  at::Tensor edge_id;               // [e] kLong; undefined if absent
+  at::Tensor feature;               // [e, d]; undefined if absent
+  std::vector<uint32_t> list_ends;  // see EdgeBlock
 };
 
 // The columns of one node type; undefined if absent.
@@ -55,9 +59,10 @@ struct BatchTensors {
   at::Tensor seed_to_local;        // [seeds] kInt
 };
 
-// Views all arrays of a batch. OUT_OF_RANGE: a node type or relation has 2^31
-// rows or more, so local ids do not fit kInt.
-absl::StatusOr<BatchTensors> ToTensors(const Batch& batch);
+// Views all arrays of a batch, wherever they are. OUT_OF_RANGE: a node type or
+// relation has 2^31 rows or more, so local ids do not fit kInt.
+absl::StatusOr<BatchTensors> ToTensors(const Batch& batch,
+                                       at::DeviceType gpus = at::kCUDA);
 
 // Returns the ids of the batch's nodes of one type, [n] kLong. Copies them
 // unless they are stored with 64 bits.

@@ -143,6 +143,7 @@ absl::StatusOr<RunParts> SetUpRun(std::shared_ptr<BatchSource> source,
                                         collectives, accelerator));
   RunParts run;
   run.source = std::move(source);
+  run.memory = accelerator.memory();
   run.plan = std::make_unique<const RunPlan>(std::move(plan));
   const TrainOptions& planned = run.plan->options;
   run.objective = MakeObjective(planned.task, planned.job.seed_kind);

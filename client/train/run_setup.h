@@ -21,6 +21,7 @@ namespace millrace {
 // A run that is ready for its first step. Parts may refer to those above them.
 struct RunParts {
   std::shared_ptr<BatchSource> source;  // shared with loaders
+  std::shared_ptr<ArrayMemory> memory;  // of the accelerator; may be null
   std::unique_ptr<const RunPlan> plan;
   std::unique_ptr<Objective> objective;
   RunInputs inputs;

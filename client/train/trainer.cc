@@ -77,6 +77,8 @@ absl::StatusOr<std::unique_ptr<Loader>> Trainer::MakeLoader() const {
     options.columns = DigestColumns(/*features=*/true, false);
   } else {
     options.columns.feature_dtype = options_.feature_dtype;
+    // Digests are computed on the host.
+    options.memory = run_->memory;
   }
   AskForColumns(run_->learner->model(), options.columns);
   MILLRACE_ASSIGN_OR_RETURN(

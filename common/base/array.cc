@@ -25,20 +25,23 @@ void Widen(const Array& from, std::span<int64_t> to) {
 
 }  // namespace
 
-Array Array::Allocate(DType dtype, std::vector<int64_t> shape) {
+Array Array::Allocate(DType dtype, std::vector<int64_t> shape,
+                      ArrayMemory* memory) {
   MILLRACE_CHECK(dtype != DType::kNone);
   Array array(dtype, std::move(shape), nullptr, nullptr);
-  const std::shared_ptr<std::byte> block = AllocateBlock(array.total_bytes());
+  const size_t bytes = array.total_bytes();
+  const std::shared_ptr<std::byte> block =
+      memory == nullptr ? AllocateBlock(bytes) : memory->Allocate(bytes);
   array.data_ = block.get();
   array.owner_ = block;
   return array;
 }
 
 Array Array::Borrow(DType dtype, std::vector<int64_t> shape, const void* data,
-                    std::shared_ptr<const void> owner) {
+                    std::shared_ptr<const void> owner, int device) {
   MILLRACE_CHECK(dtype != DType::kNone);
   auto* bytes = static_cast<std::byte*>(const_cast<void*>(data));
-  return Array(dtype, std::move(shape), bytes, std::move(owner));
+  return Array(dtype, std::move(shape), bytes, std::move(owner), device);
 }
 
 int64_t Array::element_count() const {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/array_memory.h"
 #include "common/base/check.h"
 #include "common/base/dtype.h"
 
@@ -19,13 +20,16 @@ namespace millrace {
 // from it and the frames that carry it all keep it alive (hence the
 // shared_ptr).
 // A default-constructed Array is absent: dtype kNone, no shape, no memory.
+// The memory is the host's unless device() says otherwise.
 // Threads: any number may read at once, after all writes have finished.
 class Array {
  public:
   Array() = default;
 
-  // Uninitialised memory, 64-byte aligned.
-  static Array Allocate(DType dtype, std::vector<int64_t> shape);
+  // Uninitialised memory of the host, 64-byte aligned, which `memory` provides
+  // unless it is null.
+  static Array Allocate(DType dtype, std::vector<int64_t> shape,
+                        ArrayMemory* memory = nullptr);
 
   // Takes ownership of `values` without copying them. The array has one
   // dimension, or `shape`, which must have as many elements as `values`.
@@ -44,10 +48,10 @@ class Array {
     return array;
   }
 
-  // Refers to memory that `owner` keeps alive; if `owner` is null, the caller
-  // must keep it alive.
+  // Refers to memory of `device` that `owner` keeps alive; if `owner` is null,
+  // the caller must keep it alive.
   static Array Borrow(DType dtype, std::vector<int64_t> shape, const void* data,
-                      std::shared_ptr<const void> owner);
+                      std::shared_ptr<const void> owner, int device = kHost);
 
   bool present() const { return dtype_ != DType::kNone; }
   DType dtype() const { return dtype_; }
@@ -59,22 +63,27 @@ class Array {
   size_t row_bytes() const;
   size_t total_bytes() const;
 
+  // kHost, or the GPU on which the elements are. There, the host cannot read or
+  // write them.
+  int device() const { return device_; }
+  bool on_host() const { return device_ == kHost; }
   const std::byte* data() const { return data_; }
   // For filling an array made by Allocate(), or one that borrows memory which
   // its lender lets the caller fill (see RowRequest::target).
   std::byte* mutable_data() { return data_; }
 
-  // The elements in C order; empty when absent. T must match the dtype.
+  // The elements in C order; empty when absent. T must match the dtype, and
+  // they must be on the host.
   template <typename T>
   std::span<const T> As() const {
     if (!present()) return {};
-    MILLRACE_CHECK(kDTypeOf<T> == dtype_);
+    MILLRACE_CHECK(kDTypeOf<T> == dtype_ && on_host());
     return {reinterpret_cast<const T*>(data_),
             static_cast<size_t>(element_count())};
   }
   template <typename T>
   std::span<T> MutableAs() {
-    MILLRACE_CHECK(kDTypeOf<T> == dtype_);
+    MILLRACE_CHECK(kDTypeOf<T> == dtype_ && on_host());
     return {reinterpret_cast<T*>(data_), static_cast<size_t>(element_count())};
   }
 
@@ -84,13 +93,15 @@ class Array {
 
  private:
   Array(DType dtype, std::vector<int64_t> shape, std::byte* data,
-        std::shared_ptr<const void> owner)
+        std::shared_ptr<const void> owner, int device = kHost)
       : dtype_(dtype),
+        device_(device),
         shape_(std::move(shape)),
         data_(data),
         owner_(std::move(owner)) {}
 
   DType dtype_ = DType::kNone;
+  int device_ = kHost;
   std::vector<int64_t> shape_;
   std::byte* data_ = nullptr;
   std::shared_ptr<const void> owner_;  // shared with copies and views

@@ -12,7 +12,8 @@
 namespace millrace {
 
 // Nodes of one type. Local ids are 0 .. count()-1, in the order of
-// docs/determinism.md section 5; arrays are indexed by local id.
+// docs/determinism.md section 5; arrays are indexed by local id. If the request
+// has a memory with a GPU, features may be there; see Array::device().
 struct NodeBlock {
   // [hops + 2]. The nodes first seen at hop h - 1 (h = 0 for seeds) have local
   // ids hop_offsets[h] to hop_offsets[h + 1] - 1. The last entry is count().
@@ -36,7 +37,8 @@ struct NodeBlock {
 // kOut) and have local ids below hop_offsets[hops]; for the methods of
 // EdgesOfAllNodes(), they are all nodes of the type. The edges of hop h belong
 // to the nodes first seen at hop h - 1, except for those methods; see
-// PlacesOfEdges().
+// PlacesOfEdges(). If the request has a memory with a GPU, all arrays may be
+// there.
 struct EdgeBlock {
   Array indptr;    // [expanded + 1] uint32
   Array neighbor;  // [e] uint32: local id of the neighbour, in pick order
@@ -47,6 +49,10 @@ struct EdgeBlock {
   // [e] uint64: row of the edge's features in the partition that owns its
   // destination; only with edge features.
   Array feature_row;
+
+  // [hops + 1]. Empty unless `indptr` is on a GPU; then list_ends[h] is its
+  // element at hop_offsets[h] of the nodes that own the lists.
+  std::vector<uint32_t> list_ends;
 
   int64_t edge_count() const { return neighbor.rows(); }
 };

@@ -238,7 +238,8 @@ static_assert(sizeof(NodeBlock) ==
               sizeof(NodeBlock::hop_offsets) +
                   CountMembers<Array NodeBlock::*>() * sizeof(Array));
 static_assert(sizeof(EdgeBlock) ==
-              CountMembers<Array EdgeBlock::*>() * sizeof(Array));
+              sizeof(EdgeBlock::list_ends) +
+                  CountMembers<Array EdgeBlock::*>() * sizeof(Array));
 static_assert(sizeof(EdgeSeedBlock) ==
               sizeof(size_t) +
                   CountMembers<Array EdgeSeedBlock::*>() * sizeof(Array));

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -26,6 +27,10 @@ struct BatchRequest {
   // If not set, the seeds come from the job's split, at (epoch, batch).
   std::optional<ExplicitSeeds> explicit_seeds = {};
   Columns columns = {};
+  // Provides the memory of large arrays; null for that of the process. What the
+  // source makes on this memory's GPU stays there: see EdgeBlock and NodeBlock.
+  // Shared with the arrays.
+  std::shared_ptr<ArrayMemory> memory = nullptr;
 };
 
 // Node columns that can be gathered by id.

@@ -15,20 +15,27 @@
 
 namespace millrace {
 
-// Returns an array of what GatherRows() writes. Features are read by
-// `features`, which also provides their memory, or by the CPU if it is null.
-// Fails like GatherRows() and FeatureRows.
+// Who reads columns, and where to.
+struct ColumnPlaces {
+  // Reads features, and provides their memory; null if the CPU reads them.
+  FeatureRows* features = nullptr;
+  // Provides the memory of all that the CPU reads; null for the process's.
+  ArrayMemory* memory = nullptr;
+};
+
+// Returns an array of what GatherRows() writes. Fails like GatherRows() and
+// FeatureRows.
 absl::StatusOr<Array> GatherArray(const Store& store, TypeIndex type,
                                   NodeColumn column,
                                   std::span<const uint64_t> ids,
-                                  FeatureRows* features = nullptr);
+                                  const ColumnPlaces& places = {});
 
 // Fills the columns of a batch of `job` whose topology is complete. All
-// partitions must be mapped. `features`: as for GatherArray(), also for edges.
+// partitions must be mapped.
 // RESOURCE_EXHAUSTED: the columns would not fit into the memory of this
 // machine. Also the errors of FeatureRows.
 absl::Status GatherColumns(const Store& store, const ResolvedJob& job,
                            const Columns& columns, Batch& batch,
-                           FeatureRows* features = nullptr);
+                           const ColumnPlaces& places = {});
 
 }  // namespace millrace

@@ -58,10 +58,11 @@ absl::Status CheckBatchMemory(uint64_t bytes) {
                     Reason{"out_of_memory"});
 }
 
-Array AllocateRowArray(int64_t rows, const ArrayInfo& info) {
+Array AllocateRowArray(int64_t rows, const ArrayInfo& info,
+                       ArrayMemory* memory) {
   std::vector<int64_t> shape = info.shape;
   shape[0] = rows;
-  return Array::Allocate(info.dtype, std::move(shape));
+  return Array::Allocate(info.dtype, std::move(shape), memory);
 }
 
 }  // namespace
@@ -208,7 +209,8 @@ void BatchAssembler::AllocateTopology() {
   for (const ArrayInfo& info : layout_.arrays) {
     Array& array = topology_.emplace_back();
     if (Describe(info.kind).is_column()) continue;
-    array = Array::Allocate(info.dtype, info.shape);
+    array =
+        Array::Allocate(info.dtype, info.shape, request_.request.memory.get());
     topology_end_ = info.offset + info.total_bytes();
   }
 }
@@ -434,7 +436,8 @@ absl::Status BatchAssembler::AllocateRows() {
     const BatchArray& array = Describe(info.kind);
     const int64_t length = array.is_column() ? WholeLength(info) : -1;
     if (length < 0) continue;
-    array.Set(batch_, info.index, AllocateRowArray(length, info));
+    array.Set(batch_, info.index,
+              AllocateRowArray(length, info, request_.request.memory.get()));
   }
   return absl::OkStatus();
 }

@@ -95,6 +95,27 @@ TEST(Array, IntegersOfEveryDTypeAreWidened) {
   expect(Array::Adopt(std::vector<int64_t>{-4, 4}), -4, 4);
 }
 
+TEST(Array, KnowsItsDevice) {
+  const Array host = Array::Allocate(DType::kUint32, {2});
+  EXPECT_TRUE(host.on_host());
+  EXPECT_EQ(host.device(), kHost);
+  const Array gpu =
+      Array::Borrow(DType::kUint32, {2}, host.data(), nullptr, /*device=*/1);
+  EXPECT_FALSE(gpu.on_host());
+  EXPECT_EQ(gpu.device(), 1);
+  EXPECT_EQ(Array(gpu).device(), 1);
+  EXPECT_EQ(gpu.total_bytes(), 8);
+}
+
+TEST(ArrayDeathTest, ElementsOfADeviceAreNotForTheHost) {
+  const Array host = Array::Allocate(DType::kUint32, {2});
+  Array gpu =
+      Array::Borrow(DType::kUint32, {2}, host.data(), nullptr, /*device=*/0);
+  EXPECT_DEATH(gpu.As<uint32_t>(), "on_host");
+  EXPECT_DEATH(gpu.MutableAs<uint32_t>(), "on_host");
+  EXPECT_DEATH(gpu.IntegerAt(0), "on_host");
+}
+
 TEST(ArrayDeathTest, WrongTypeIsABug) {
   const Array array = Array::Adopt(std::vector<int32_t>{1});
   EXPECT_DEATH(array.As<float>(), "check failed");

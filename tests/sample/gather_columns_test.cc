@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/support/fake_feature_rows.h"
+#include "tests/support/known_memory.h"
 #include "tests/support/sampled.h"
 
 namespace millrace {
@@ -34,13 +35,16 @@ class GatherColumnsTest : public ::testing::TestWithParam<int> {
         source_(
             LocalBatchSource::Create(store_, 1, nullptr, features_).value()) {}
 
-  static absl::StatusOr<Batch> Make(const LocalBatchSource& source) {
+  static absl::StatusOr<Batch> Make(
+      const LocalBatchSource& source,
+      std::shared_ptr<ArrayMemory> memory = nullptr) {
     const auto job =
         ResolveJob(testing::ExplicitJob({4, 3}, "item"), source.manifest());
     BatchRequest request = {
         .explicit_seeds = testing::Seeds{{1, 2, 8, 20}, {}},
         .columns = DigestColumns(/*features=*/true, /*edge_features=*/true)};
     request.columns.labels = LabelRows::kAll;
+    request.memory = std::move(memory);
     return source.Make(*job, request);
   }
 
@@ -70,6 +74,17 @@ TEST_P(GatherColumnsTest, ReadsFeaturesWhereTheyAre) {
   EXPECT_FALSE(batch->edges[kItemLikesUser].feature.present());
   ExpectSameArray(batch->nodes[kItem].label, expected->nodes[kItem].label);
   EXPECT_EQ(features_->block_count(), 3);
+}
+
+TEST_P(GatherColumnsTest, ReadsColumnsIntoTheMemoryOfTheRequest) {
+  const auto memory = std::make_shared<testing::KnownMemory>(0);
+  const auto batch = Make(*plain_, memory);
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  EXPECT_TRUE(memory->Owns(batch->nodes[kItem].feature.data()));
+  EXPECT_TRUE(memory->Owns(batch->nodes[kItem].label.data()));
+  EXPECT_TRUE(memory->Owns(batch->edges[kItemCitesItem].feature.data()));
+  EXPECT_EQ(DigestBatch(*batch, store_->schema()),
+            DigestBatch(*Make(*plain_), store_->schema()));
 }
 
 TEST_P(GatherColumnsTest, PassesTheErrorsOfTheReader) {

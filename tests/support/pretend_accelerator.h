@@ -17,6 +17,7 @@ class PretendAccelerator final : public Accelerator {
   std::string kind() const override { return "pretend"; }
   c10::Device device() const override { return PretendDevice(); }
   std::string name() const override { return "pretend:0"; }
+  std::shared_ptr<ArrayMemory> memory() override { return nullptr; }
   absl::Status CheckMemory(std::string_view what,
                            const MemoryNeed& need) const override {
     return millrace::CheckMemory(what, need);

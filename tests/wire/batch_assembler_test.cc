@@ -16,6 +16,7 @@
 #include "common/sample/local/local_batch_source.h"
 #include "common/sample/resolve_job.h"
 #include "common/wire/batch_layout.h"
+#include "tests/support/known_memory.h"
 #include "tests/support/test_store.h"
 
 namespace millrace {
@@ -179,6 +180,24 @@ TEST_P(BatchAssemblerTest, MakesTheSameBatchOnceOtherRowsAreThere) {
   }
   EXPECT_EQ(DigestBatch(got, store_->schema()),
             DigestBatch(batch_, store_->schema()));
+}
+
+TEST_P(BatchAssemblerTest, ReceivesIntoTheMemoryOfTheRequest) {
+  const auto memory = std::make_shared<testing::KnownMemory>(0);
+  request_.memory = memory;
+  const Sent sent = Send(0);
+  auto assembler = BatchAssembler::Create(Asked(0), sent.layout);
+  ASSERT_TRUE(assembler.ok());
+  ASSERT_TRUE(assembler->Write(sent.bytes).ok());
+  const Batch& got = assembler->batch();
+  for (const NodeBlock& block : got.nodes) {
+    for (const Array& array : {block.id, block.feature, block.label}) {
+      EXPECT_TRUE(array.total_bytes() == 0 || memory->Owns(array.data()));
+    }
+  }
+  for (const EdgeBlock& block : got.edges) {
+    EXPECT_TRUE(memory->Owns(block.indptr.data()));
+  }
 }
 
 TEST_P(BatchAssemblerTest, SkipsCachedFeatureRows) {

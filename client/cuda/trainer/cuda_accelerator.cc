@@ -17,6 +17,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/cuda/runtime/device.h"
+#include "common/cuda/runtime/pinned_memory.h"
 
 namespace millrace::cuda {
 namespace {
@@ -25,7 +26,9 @@ constexpr char kKind[] = "cuda";
 
 class CudaAccelerator final : public Accelerator {
  public:
-  explicit CudaAccelerator(DeviceInfo info) : info_(std::move(info)) {}
+  explicit CudaAccelerator(DeviceInfo info)
+      : info_(std::move(info)),
+        memory_(std::make_shared<PinnedMemory>(info_.index)) {}
 
   std::string kind() const override { return kKind; }
   c10::Device device() const override {
@@ -34,6 +37,8 @@ class CudaAccelerator final : public Accelerator {
   std::string name() const override {
     return StrCat("CUDA device ", info_.index, " (", info_.name, ")");
   }
+
+  std::shared_ptr<ArrayMemory> memory() override { return memory_; }
 
   // Counts what LibTorch keeps for later as free.
   absl::Status CheckMemory(std::string_view what,
@@ -64,6 +69,7 @@ class CudaAccelerator final : public Accelerator {
 
  private:
   const DeviceInfo info_;
+  const std::shared_ptr<ArrayMemory> memory_;
 };
 
 absl::StatusOr<int> ChooseDevice(const GroupAddress& rank) {

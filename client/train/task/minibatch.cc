@@ -67,6 +67,23 @@ void SendSeeds(at::Device device, Minibatch& minibatch) {
   }
 }
 
+// The lists of a relation that are on the model's device already. Rows are
+// nodes with these hop offsets in the batch.
+Neighbors ListsOnDevice(const EdgeTensors& edges, const Model& model,
+                        const std::vector<uint32_t>& hop_offsets) {
+  Neighbors lists{edges.indptr, edges.neighbor, {}, {}};
+  const std::vector<uint32_t> rows(hop_offsets.begin(), hop_offsets.end() - 1);
+  if (model.adds_self_loops()) {
+    lists = WithSelfLoops(lists);
+    lists.cuts = ReadCuts(lists, rows);
+    return lists;
+  }
+  for (size_t hop = 0; hop < edges.list_ends.size(); ++hop) {
+    lists.cuts.push_back({rows[hop], edges.list_ends[hop]});
+  }
+  return lists;
+}
+
 // The lists of a relation, whose rows are nodes with these hop offsets.
 Neighbors SendLists(const EdgeTensors& edges, const Model& model,
                     const std::vector<uint32_t>& hop_offsets) {
@@ -89,8 +106,11 @@ Subgraph MakeSubgraph(const Batch& batch, const BatchTensors& tensors,
   }
   for (const GraphShape::Relation& relation : shape.relations) {
     const EdgeTensors& edges = tensors.edges[relation.number];
+    const TypeIndex type = shape.types[relation.lists].number;
     graph.neighbors.push_back(
-        SendLists(edges, model, graph.nodes[relation.lists].hop_offsets));
+        edges.indptr.is_cpu()
+            ? SendLists(edges, model, graph.nodes[relation.lists].hop_offsets)
+            : ListsOnDevice(edges, model, tensors.nodes[type].hop_offsets));
     graph.edge_features.push_back(AsFloat(Send(edges.feature, device)));
   }
   if (shape.members >= 0) {
@@ -151,7 +171,8 @@ at::Tensor Minibatch::OfSeeds(const at::Tensor& result) const {
 
 absl::StatusOr<Minibatch> MakeMinibatch(const Batch& batch, const Model& model,
                                         const Task& task) {
-  MILLRACE_ASSIGN_OR_RETURN(const BatchTensors tensors, ToTensors(batch));
+  MILLRACE_ASSIGN_OR_RETURN(const BatchTensors tensors,
+                            ToTensors(batch, model.device().type()));
   MILLRACE_RETURN_IF_ERROR(CheckColumns(tensors, model));
   Minibatch minibatch;
   MILLRACE_RETURN_IF_ERROR(FillSeeds(batch, tensors, task, minibatch));

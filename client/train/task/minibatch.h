@@ -34,11 +34,11 @@ struct Minibatch {
 // Sets in `columns` what MakeMinibatch needs besides features and labels.
 void AskForColumns(const Model& model, Columns& columns);
 
-// Makes a minibatch on the model's device: on the CPU, of views of the batch's
-// memory, which they keep alive. Converts features other than float32. `model`,
-// which must be for the batch's graph, says which columns and coefficients it
-// needs. Copies run in the device's current stream; those of pinned memory may
-// not have ended when this returns.
+// Makes a minibatch on the model's device: of views of the batch's memory, as
+// far as that is there, which they keep alive, and of copies. Converts features
+// other than float32. `model`, which must be for the batch's graph, says which
+// columns and coefficients it needs. Copies run in the device's current stream;
+// those of pinned memory may not have ended when this returns.
 // FAILED_PRECONDITION: a column is missing (says how to get it).
 // Fails like ToTensors and ReadLabels.
 absl::StatusOr<Minibatch> MakeMinibatch(const Batch& batch, const Model& model,

@@ -105,8 +105,8 @@ absl::StatusOr<Batch> LocalBatchSource::Make(
   MILLRACE_RETURN_IF_ERROR(DrawNegatives(job, manifest(), request.epoch,
                                          request.batch, directory, seeds));
   MILLRACE_ASSIGN_OR_RETURN(Batch batch, SampleHops(job, request, seeds));
-  MILLRACE_RETURN_IF_ERROR(
-      GatherColumns(*store_, job, columns, batch, features_.get()));
+  MILLRACE_RETURN_IF_ERROR(GatherColumns(
+      *store_, job, columns, batch, {features_.get(), request.memory.get()}));
   if (features_ == nullptr) CountRows(batch);
   return batch;
 }
@@ -155,7 +155,7 @@ void LocalBatchSource::Fetch(const ResolvedJob& job, BatchRequest request,
 absl::StatusOr<Array> LocalBatchSource::Gather(TypeIndex type,
                                                NodeColumn column,
                                                std::span<const uint64_t> ids) {
-  return GatherArray(*store_, type, column, ids, features_.get());
+  return GatherArray(*store_, type, column, ids, {features_.get()});
 }
 
 absl::StatusOr<std::vector<uint64_t>> LocalBatchSource::Resolve(
