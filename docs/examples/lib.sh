@@ -82,6 +82,23 @@ run() {
   run_step "$@"
 }
 
+# train_on DEVICE WORKERS: reads --device (cpu, cuda or auto). TRAIN_ON has the
+# trainers' options for it, MEMORY those of a store that the trainers read
+# themselves, and WORKERS_ON the number of trainers: WORKERS on the CPU, or one
+# for each GPU.
+# shellcheck disable=SC2034  # for the scripts
+train_on() {
+  TRAIN_ON=() MEMORY=() WORKERS_ON=$2
+  case $1 in
+    cpu) return ;;
+    cuda | auto) ;;
+    *) usage_error "--device is cpu, cuda or auto, not '$1'" ;;
+  esac
+  TRAIN_ON=(--device "$1")
+  MEMORY=(--graph-memory auto --feature-memory auto)
+  WORKERS_ON=gpus
+}
+
 # start_fleet STORE: one server per partition; SERVERS is their LIST.
 # shellcheck disable=SC2034  # for the scripts
 start_fleet() {

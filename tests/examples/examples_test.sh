@@ -59,8 +59,8 @@ grep -qx "the fleet's batches are the same" 001_graph_classification.txt ||
 [[ $(grep -c '^total' 001_graph_classification.txt) == 2 &&
   $(grep '^total' 001_graph_classification.txt | sort -u | wc -l) == 2 ]] ||
   fail "two epochs have the same order"
-for trainer in 0 1; do
-  grep -o '"graphs":\[[0-9,]*\]' "001_graph_classification/batch-$trainer.json"
+for batch in 0 1; do
+  grep -o '"graphs":\[[0-9,]*\]' "001_graph_classification/batch-$batch.json"
 done | grep -o '[0-9]*' | sort >graphs.txt
 [[ $(wc -l <graphs.txt) == 64 && $(sort -u graphs.txt | wc -l) == 64 ]] ||
   fail "the trainers do not share the graphs"

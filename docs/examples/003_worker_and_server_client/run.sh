@@ -7,6 +7,7 @@
 # Usage: docs/examples/003_worker_and_server_client/run.sh [OPTION]...
 #   --data DIR     an OGB folder such as ogbn_products (default: a fake graph)
 #   --nodes N      nodes of the fake graph (default 10000)
+#   --device NAME  cpu (default), cuda, or auto: a GPU if there is one
 #   --epochs N     epochs (default 3)
 #   --cache-ratio R  share of the features, hottest first, that the trainers
 #                  keep in server-client mode (default 0.2)
@@ -18,9 +19,10 @@
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
-data='' nodes=10000 epochs=3 threads=1 hidden=256 classes=47 cache_ratio=0.2
+data='' nodes=10000 device=cpu epochs=3 threads=1 hidden=256 classes=47 cache_ratio=0.2
 quick() { nodes=3000 epochs=5 hidden=64 classes=10; }
-start_example 'data nodes epochs threads cache-ratio' "$@"
+start_example 'data nodes device epochs threads cache-ratio' "$@"
+train_on "$device" 2
 
 if [[ -n $data ]]; then
   run millrace import ogb "$(absolute "$data")" --undirected --out graph
@@ -38,14 +40,15 @@ model=(--model sage --hidden "$hidden" --layers 3 --lr 0.01
   --epochs "$epochs" --inference sampled)
 
 echo 'worker mode'
-run millrace-train --store store --threads "$threads" --workers 2 \
-  "${job[@]}" "${model[@]}" --metrics-json worker.jsonl
+run millrace-train --store store --threads "$threads" --workers "$WORKERS_ON" \
+  "${TRAIN_ON[@]}" "${MEMORY[@]}" "${job[@]}" "${model[@]}" \
+  --metrics-json worker.jsonl
 
 echo 'server-client mode'
 start_fleet store
 run millrace-train --servers "$SERVERS" --cache-ratio "$cache_ratio" \
-  --threads "$threads" --workers 2 "${job[@]}" "${model[@]}" \
-  --metrics-json client.jsonl
+  --threads "$threads" --workers "$WORKERS_ON" "${TRAIN_ON[@]}" \
+  "${job[@]}" "${model[@]}" --metrics-json client.jsonl
 
 run millrace digest --store store "${job[@]}" --batches 10 >worker.digest
 run millrace digest --servers "$SERVERS" --cache-ratio "$cache_ratio" \
