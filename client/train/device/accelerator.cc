@@ -15,7 +15,6 @@ class Cpu final : public Accelerator {
                            const MemoryNeed& need) const override {
     return millrace::CheckMemory(what, need);
   }
-  Backend backend() const override { return Backend::kGloo; }
   absl::StatusOr<std::unique_ptr<Reducer>> MakeReducer(
       Collectives& collectives) override {
     return std::make_unique<HostReducer>(collectives);

@@ -35,7 +35,7 @@ class Accelerator {
   virtual absl::Status CheckMemory(std::string_view what,
                                    const MemoryNeed& need) const = 0;
   // What adds up its gradients. All ranks of a group have the same.
-  virtual Backend backend() const = 0;
+  virtual Backend backend() const { return Backend::kGloo; }
   // Returns what adds up gradients on the device over all ranks by that
   // backend, and keeps a reference to `collectives`. All ranks call it. Fails
   // like Collectives. FAILED_PRECONDITION: the ranks cannot use their devices

@@ -9,12 +9,16 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
+#include "client/train/main/cuda_program.h"
 #include "client/train/main/train_program.h"
+#include "client/train/run/train_words.h"
 #include "common/base/field_error.h"
 #include "common/base/steady_time.h"
+#include "common/base/strings.h"
 #include "tests/support/captured_output.h"
 #include "tests/support/forked_ranks.h"
 #include "tests/support/free_port.h"
@@ -112,6 +116,69 @@ TEST(DeviceRanksTest, WorkersForEachGpuNeedAGpu) {
               "millrace-train: no driver\nmillrace-train: advice\n");
   };
   EXPECT_THAT(RunRanks({.world = 1, .environment = Group(1)}, run), Each(0));
+}
+
+TEST(DeviceRanksTest, BatchesAreDividedAmongTheWorkersOfGpus) {
+  const auto run = [](ForkedRank&) {
+    AcceleratorKind kind = BrokenKind(absl::UnavailableError("opened"));
+    kind.count = [] { return 3; };
+    const Ended ended =
+        Train({"--workers", "gpus", "--global-batch-size", "4"}, {kind});
+    EXPECT_EQ(ended.status, 2);
+    EXPECT_THAT(ended.errors,
+                HasSubstr("--global-batch-size 4 is not divisible "
+                          "by the world size 3"));
+    EXPECT_THAT(ended.errors, Not(HasSubstr("opened")));
+  };
+  EXPECT_THAT(RunRanks({.world = 1, .environment = Group(1)}, run), Each(0));
+}
+
+// A kind that says for which rank, and with what, it is opened.
+AcceleratorKind SayingKind() {
+  AcceleratorKind kind = BrokenKind(absl::UnavailableError(""));
+  kind.open = [](const GroupAddress& rank, Backend backend) -> Opened {
+    return absl::UnavailableError(StrCat(rank.local_rank.value_or(-1), " of ",
+                                         rank.world, " opens ",
+                                         WordFor(kBackendWords, backend)));
+  };
+  return kind;
+}
+
+TEST(DeviceRanksTest, OpensTheDeviceWithTheBackendThatIsAskedFor) {
+  using Words = std::vector<std::string>;
+  for (const auto& [backend, want] :
+       {std::pair(Words{}, "opens nccl"),
+        std::pair(Words{"--backend", "nccl"}, "opens nccl"),
+        std::pair(Words{"--backend", "gloo"}, "opens gloo")}) {
+    Words words = {"--device", "broken", "--workers", "1"};
+    words.insert(words.end(), backend.begin(), backend.end());
+    const auto run = [&, want = want](ForkedRank&) {
+      const Ended ended = Train(words, {SayingKind()});
+      EXPECT_EQ(ended.status, 1);
+      EXPECT_THAT(ended.errors, HasSubstr(want));
+    };
+    EXPECT_THAT(RunRanks({.world = 1, .environment = Group(1)}, run), Each(0));
+  }
+}
+
+TEST(DeviceRanksTest, ProbesTheDeviceOfItsRank) {
+  std::map<std::string, std::string> group = Group(3);
+  group["RANK"] = group["LOCAL_RANK"] = "2";
+  const auto run = [](ForkedRank&) {
+    using Words = std::vector<const char*>;
+    for (const auto& [words, want] :
+         {std::pair(Words{"p", "--probe-device"}, "2 of 3"),
+          std::pair(Words{"p", "--probe-device", "alone"}, "-1 of 1")}) {
+      char** const argv = const_cast<char**>(words.data());
+      const auto count = static_cast<int>(words.size());
+      CapturedOutput errors(STDERR_FILENO);
+      EXPECT_TRUE(IsProbe(count, argv));
+      EXPECT_EQ(AnswerProbe(count, argv, SayingKind()), 1);
+      EXPECT_EQ(errors.Stop(),
+                StrCat("millrace-train: ", want, " opens nccl\n"));
+    }
+  };
+  EXPECT_THAT(RunRanks({.world = 1, .environment = group}, run), Each(0));
 }
 
 // One worker, which then looks for its store.
