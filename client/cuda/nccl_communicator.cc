@@ -85,16 +85,9 @@ absl::Status CheckEnvironment() {
 
 // What NCCL refuses when ranks meet.
 absl::Status RefusedGroup(const std::string& text) {
-  if (text.find("Duplicate GPU") == std::string::npos) {
-    return absl::FailedPreconditionError(
-        StrCat("NCCL refuses the group: ", text,
-               "\ngive all ranks the same version of NCCL and variables "
-               "NCCL_*"));
-  }
   return absl::FailedPreconditionError(
-      StrCat("two ranks use the same GPU: ", text,
-             "\ngive each rank of a host its own LOCAL_RANK, and all of them "
-             "the same CUDA_VISIBLE_DEVICES"));
+      StrCat("NCCL refuses the group: ", text,
+             "\ngive all ranks the same version of NCCL and variables NCCL_*"));
 }
 
 absl::Status FailureOf(ncclResult_t result, const std::string& text,

@@ -27,8 +27,8 @@ namespace millrace::cuda {
 class NcclCommunicator {
  public:
   // Meets the other ranks, for start_timeout at most after rank 0 has shared
-  // where. Also FAILED_PRECONDITION: two ranks use the same GPU, ranks have
-  // different versions of NCCL, or NCCL_COMM_BLOCKING is set.
+  // where. Also FAILED_PRECONDITION: ranks have different versions of NCCL, or
+  // NCCL_COMM_BLOCKING is set.
   static absl::StatusOr<std::unique_ptr<NcclCommunicator>> Connect(
       const NcclGroup& group);
   // Ends the communicator's work, unless Close() was called.

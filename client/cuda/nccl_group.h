@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -21,6 +22,9 @@ struct NcclGroup {
   absl::Duration start_timeout = absl::Minutes(5);
   // Returns rank 0's bytes on every rank. Must not wait for ever.
   std::function<absl::StatusOr<std::string>(std::string)> share;
+  // Returns the bytes of all ranks, in their order, on every rank. Waits for
+  // all of them as long as none is lost.
+  std::function<absl::StatusOr<std::vector<std::string>>(std::string)> gather;
   // UNAVAILABLE: a rank is lost or has failed (names it). OK while none is
   // known to be. Is called about every millisecond while this rank waits.
   std::function<absl::Status()> loss = [] { return absl::OkStatus(); };

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "client/cuda/poll_pause.h"
+#include "client/cuda/rank_device.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/cuda/runtime/cuda_status.h"
@@ -48,6 +49,7 @@ absl::StatusOr<std::unique_ptr<NcclReducer>> NcclReducer::Connect(
 }
 
 absl::Status NcclReducer::Start() {
+  MILLRACE_RETURN_IF_ERROR(CheckOwnDevices(group_));
   MILLRACE_RETURN_IF_ERROR(
       CheckCuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)));
   MILLRACE_RETURN_IF_ERROR(

@@ -29,9 +29,9 @@ class NcclReducer {
  public:
   // Connects the ranks, and checks that a sum is right, so that ranks that
   // cannot reach each other show here. Also DEADLINE_EXCEEDED: that takes
-  // longer than start_timeout. FAILED_PRECONDITION: two ranks use the same GPU,
-  // or ranks have different versions of NCCL. RESOURCE_EXHAUSTED: the device
-  // has too little memory.
+  // longer than start_timeout. FAILED_PRECONDITION: two ranks use the same GPU
+  // (names them, on all ranks), or ranks have different versions of NCCL.
+  // RESOURCE_EXHAUSTED: the device has too little memory.
   static absl::StatusOr<std::unique_ptr<NcclReducer>> Connect(
       const NcclGroup& group);
   // Leaves the group, or ends what is not finished. Takes some seconds at most.

@@ -3,10 +3,12 @@
 
 #include <ATen/Context.h>
 
+#include <string>
 #include <utility>
 
 #include "client/train/checkpoint_identity.h"
 #include "client/train/run/train_check.h"
+#include "client/train/run/train_words.h"
 #include "client/train/run_model.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
@@ -15,6 +17,21 @@
 namespace millrace {
 namespace {
 
+// Ranks on different devices, or with different backends, would exchange
+// gradients in different ways.
+absl::Status CheckSameDevice(Collectives& collectives,
+                             const Accelerator& accelerator) {
+  const std::pair<const char*, std::string> fields[] = {
+      {"device", accelerator.kind()},
+      {"backend", WordFor(kBackendWords, accelerator.backend())}};
+  for (const auto& [field, text] : fields) {
+    MILLRACE_RETURN_IF_ERROR(
+        CheckSameInGroup(collectives, {{IdentityKey(field), text}},
+                         Reason{"ranks_on_other_devices"}));
+  }
+  return absl::OkStatus();
+}
+
 // Plans the run. Fails if the plans of the ranks differ, and says in what.
 absl::StatusOr<RunPlan> AgreeOnPlan(TrainOptions options,
                                     const Manifest& manifest,
@@ -22,10 +39,9 @@ absl::StatusOr<RunPlan> AgreeOnPlan(TrainOptions options,
                                     const Accelerator& accelerator) {
   MILLRACE_RETURN_IF_ERROR(CheckSameSource(collectives, manifest));
   // Compares the options before they determine what ranks send to each other.
-  RunIdentity identity = IdentifyGroup(options);
-  // Ranks on different devices would exchange gradients in different ways.
-  identity[IdentityKey("device")] = accelerator.kind();
-  MILLRACE_RETURN_IF_ERROR(CheckSameInGroup(collectives, identity));
+  MILLRACE_RETURN_IF_ERROR(
+      CheckSameInGroup(collectives, IdentifyGroup(options)));
+  MILLRACE_RETURN_IF_ERROR(CheckSameDevice(collectives, accelerator));
   // Each host's supervisor adds --resume by itself. Rank 0, which has the
   // checkpoints, knows whether this is the first start.
   MILLRACE_ASSIGN_OR_RETURN(options.resume,

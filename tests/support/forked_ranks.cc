@@ -31,6 +31,9 @@ struct ForkedRank::Board {
   std::atomic<int> shared = 0;
   size_t share_bytes[kShares] = {};
   char shares[kShares][1000] = {};
+  std::atomic<bool> gathered[kMaxRanks] = {};
+  size_t gathered_bytes[kMaxRanks] = {};
+  char gathers[kMaxRanks][1000] = {};
   std::atomic<int> meetings[kMaxRanks] = {};
 };
 
@@ -105,6 +108,23 @@ std::string ForkedRank::Share(const std::string& bytes) {
     absl::SleepFor(kSlice);
   }
   return {board_->shares[number], board_->share_bytes[number]};
+}
+
+std::vector<std::string> ForkedRank::Gather(const std::string& bytes) {
+  MILLRACE_CHECK(!board_->gathered[rank_]);
+  MILLRACE_CHECK(bytes.size() <= sizeof board_->gathers[rank_]);
+  std::copy(bytes.begin(), bytes.end(), board_->gathers[rank_]);
+  board_->gathered_bytes[rank_] = bytes.size();
+  board_->gathered[rank_] = true;
+  std::vector<std::string> all;
+  for (int r = 0; r < world_; ++r) {
+    while (!board_->gathered[r]) {
+      if (lost() >= 0) return {};
+      absl::SleepFor(kSlice);
+    }
+    all.emplace_back(board_->gathers[r], board_->gathered_bytes[r]);
+  }
+  return all;
 }
 
 void ForkedRank::Meet() {

@@ -28,6 +28,9 @@ class ForkedRank {
   // Returns rank 0's bytes, at most 1000, on every rank. All ranks make the
   // same calls, at most 8.
   std::string Share(const std::string& bytes);
+  // Returns the bytes of all ranks, each at most 1000, in their order; nothing
+  // if a rank is lost before. All ranks call it once at most.
+  std::vector<std::string> Gather(const std::string& bytes);
   // Waits until all ranks have called this as often as this one.
   void Meet();
   // The rank that was killed, once that has been noticed; otherwise -1.

@@ -14,6 +14,10 @@ namespace millrace {
 // The pretend device as trainers use it. All ranks of a host may share it.
 class PretendAccelerator final : public Accelerator {
  public:
+  // Adds up by Gloo, whatever it says.
+  explicit PretendAccelerator(Backend backend = Backend::kGloo)
+      : backend_(backend) {}
+
   std::string kind() const override { return "pretend"; }
   c10::Device device() const override { return PretendDevice(); }
   std::string name() const override { return "pretend:0"; }
@@ -22,10 +26,14 @@ class PretendAccelerator final : public Accelerator {
                            const MemoryNeed& need) const override {
     return millrace::CheckMemory(what, need);
   }
+  Backend backend() const override { return backend_; }
   absl::StatusOr<std::unique_ptr<Reducer>> MakeReducer(
       Collectives& collectives) override {
     return std::make_unique<HostReducer>(collectives);
   }
+
+ private:
+  const Backend backend_;
 };
 
 }  // namespace millrace

@@ -209,7 +209,8 @@ TEST(PretendTrainerTest, RunsScriptsLikeTheCpu) {
 
 TEST(PretendTrainerTest, AllRanksTrainOnTheSameKindOfDevice) {
   const auto source = Serve(ClassGraph(120, 60), "pretend_kinds");
-  PretendAccelerator pretend;
+  // The device counts first, since the backend follows from it.
+  PretendAccelerator pretend(Backend::kNccl);
   RunRanks(2, [&](Collectives& collectives) {
     const bool first = collectives.rank() == 0;
     const absl::Status status =
@@ -220,6 +221,21 @@ TEST(PretendTrainerTest, AllRanksTrainOnTheSameKindOfDevice) {
     EXPECT_THAT(
         std::string(status.message()),
         ::testing::HasSubstr("device on rank 1: pretend, but on rank 0: cpu"));
+    collectives.Fail(status);
+  });
+}
+
+TEST(PretendTrainerTest, AllRanksHaveTheSameBackend) {
+  const auto source = Serve(ClassGraph(120, 60), "pretend_backends");
+  PretendAccelerator gloo(Backend::kGloo), nccl(Backend::kNccl);
+  RunRanks(2, [&](Collectives& collectives) {
+    const bool first = collectives.rank() == 0;
+    const absl::Status status =
+        Trainer::Create(source, collectives, SmallRun(), first ? nccl : gloo)
+            .status();
+    EXPECT_THAT(
+        std::string(status.message()),
+        ::testing::HasSubstr("backend on rank 1: gloo, but on rank 0: nccl"));
     collectives.Fail(status);
   });
 }

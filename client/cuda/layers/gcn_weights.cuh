@@ -26,7 +26,7 @@ struct WriteFullRoots {
 
 // A warp for each row.
 struct WriteFullWeights {
-  Lists lists;
+  NeighborLists lists;
   const int32_t* degree;
   const float* inverse_root;
   float* edge;
@@ -46,7 +46,7 @@ struct WriteFullWeights {
 
 // A warp for each node, of which the first have lists.
 struct WriteSampledRoots {
-  Lists lists;
+  NeighborLists lists;
   float* inverse_root;
   float* self;
 
@@ -63,7 +63,7 @@ struct WriteSampledRoots {
 
 // A warp for each row.
 struct WriteSampledWeights {
-  Lists lists;
+  NeighborLists lists;
   const float* inverse_root;
   float* edge;
 
@@ -77,7 +77,7 @@ struct WriteSampledWeights {
 };
 
 template <typename Queue>
-void LaunchFullGcnWeights(Queue& queue, const Lists& lists,
+void LaunchFullGcnWeights(Queue& queue, const NeighborLists& lists,
                           const int32_t* degree, int64_t nodes,
                           const GcnWeights& weights) {
   auto* roots = queue.template Allocate<float>(nodes);
@@ -87,8 +87,8 @@ void LaunchFullGcnWeights(Queue& queue, const Lists& lists,
 }
 
 template <typename Queue>
-void LaunchSampledGcnWeights(Queue& queue, const Lists& lists, int64_t nodes,
-                             const GcnWeights& weights) {
+void LaunchSampledGcnWeights(Queue& queue, const NeighborLists& lists,
+                             int64_t nodes, const GcnWeights& weights) {
   auto* roots = queue.template Allocate<float>(nodes);
   queue.ForEachByWarp(WriteSampledRoots{lists, roots, weights.self}, nodes, 1);
   queue.ForEachByWarp(WriteSampledWeights{lists, roots, weights.edge},

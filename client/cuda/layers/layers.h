@@ -4,8 +4,9 @@
 //
 // Each call queues kernels on one stream, whose device must be current, and
 // returns without waiting. Operands are read and written by that work. Results
-// are written whole, except for what Lists leaves out; they must not overlap
-// operands. Sums have a fixed order, so that results are always the same.
+// are written whole, except for what NeighborLists leaves out; they must not
+// overlap operands. Sums have a fixed order, so that results are always the
+// same.
 //
 // Returns the first error of the runtime that the launches met, or
 // cudaErrorMemoryAllocation if `work.allocate` returned null; errors of the
@@ -27,20 +28,21 @@ namespace millrace::cuda::layers {
 //
 // Replaces each row's self loops, of which there may be any number, by one at
 // the end of its list. The host does not learn how many edges there are then:
-// other operators take the result as Lists{looped.indptr, looped.index,
-// lists.rows, lists.edges + lists.rows}.
+// other operators take the result as NeighborLists{looped.indptr,
+// looped.index, lists.rows, lists.edges + lists.rows}.
 // Workspace: 4 bytes a row, and what a scan of as many numbers takes.
-[[nodiscard]] cudaError_t SelfLoops(const Lists& lists,
+[[nodiscard]] cudaError_t SelfLoops(const NeighborLists& lists,
                                     const LoopedLists& looped,
                                     const WorkStream& work);
 // `degree` has a number for each of `nodes` nodes, of which the first have
 // lists. Workspace: 4 bytes a node.
-[[nodiscard]] cudaError_t FullGcnWeights(const Lists& lists,
+[[nodiscard]] cudaError_t FullGcnWeights(const NeighborLists& lists,
                                          const int32_t* degree, int64_t nodes,
                                          const GcnWeights& weights,
                                          const WorkStream& work);
 // Workspace: 4 bytes a node.
-[[nodiscard]] cudaError_t SampledGcnWeights(const Lists& lists, int64_t nodes,
+[[nodiscard]] cudaError_t SampledGcnWeights(const NeighborLists& lists,
+                                            int64_t nodes,
                                             const GcnWeights& weights,
                                             const WorkStream& work);
 // Writes mask[0] to mask[count - 1]; `mask` must be aligned to 16 bytes.

@@ -9,11 +9,11 @@
 #include <string_view>
 #include <utility>
 
+#include "client/cuda/rank_device.h"
 #include "client/cuda/trainer/cuda_operators.h"
 #include "client/cuda/trainer/nccl_gradients.h"
 #include "client/tensor/torch_status.h"
 #include "client/train/device/host_reducer.h"
-#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/cuda/runtime/device.h"
@@ -26,9 +26,10 @@ constexpr char kKind[] = "cuda";
 
 class CudaAccelerator final : public Accelerator {
  public:
-  explicit CudaAccelerator(DeviceInfo info)
+  CudaAccelerator(DeviceInfo info, Backend backend)
       : info_(std::move(info)),
-        memory_(std::make_shared<PinnedMemory>(info_.index)) {}
+        memory_(std::make_shared<PinnedMemory>(info_.index)),
+        backend_(backend) {}
 
   std::string kind() const override { return kKind; }
   c10::Device device() const override {
@@ -58,10 +59,11 @@ class CudaAccelerator final : public Accelerator {
                BytesText(use.total_bytes), " is available"));
   }
 
+  Backend backend() const override { return backend_; }
   absl::StatusOr<std::unique_ptr<Reducer>> MakeReducer(
       Collectives& collectives) override {
     // A group of one has nothing to add up.
-    if (collectives.world() == 1) {
+    if (collectives.world() == 1 || backend_ == Backend::kGloo) {
       return std::make_unique<HostReducer>(collectives);
     }
     return ConnectNcclGradients(collectives, info_.index);
@@ -70,16 +72,8 @@ class CudaAccelerator final : public Accelerator {
  private:
   const DeviceInfo info_;
   const std::shared_ptr<ArrayMemory> memory_;
+  const Backend backend_;
 };
-
-absl::StatusOr<int> ChooseDevice(const GroupAddress& rank) {
-  if (rank.world == 1) return rank.local_rank.value_or(0);
-  if (rank.local_rank.has_value()) return *rank.local_rank;
-  return absl::FailedPreconditionError(
-      StrCat("rank ", rank.rank, " of ", rank.world,
-             " does not know which GPU of its host is its own\nset LOCAL_RANK "
-             "to its place among the ranks of the host, from 0"));
-}
 
 // Runs a kernel of LibTorch, which has its own list of GPUs that it supports.
 absl::Status OpenForTorch(int index) {
@@ -94,30 +88,40 @@ absl::Status OpenForTorch(int index) {
         }
         return absl::InternalError("LibTorch's sums on the GPU are wrong");
       });
-  return opened.ok() ? opened : absl::FailedPreconditionError(opened.message());
+  return opened.ok() || absl::IsResourceExhausted(opened)
+             ? opened
+             : absl::FailedPreconditionError(opened.message());
 }
 
-// The advice of OpenDevice() is for samplers.
-absl::Status NoGpu(const absl::Status& status) {
-  const absl::string_view message = status.message();
-  return WithReason(
-      absl::Status(status.code(), message.substr(0, message.find('\n'))),
-      Reason{"no_gpu"});
+absl::StatusOr<int> Count() {
+  absl::StatusOr<int> devices = CountDevices();
+  if (!devices.ok()) return WithDeviceReason(devices.status());
+  return devices;
 }
 
-absl::StatusOr<std::unique_ptr<Accelerator>> Open(const GroupAddress& rank) {
+absl::StatusOr<int> ChooseDevice(const GroupAddress& rank) {
+  MILLRACE_ASSIGN_OR_RETURN(const int devices, Count());
+  const bool alone = rank.world == 1;
+  return DeviceOfRank(alone ? rank.local_rank.value_or(0) : rank.local_rank,
+                      devices);
+}
+
+absl::StatusOr<std::unique_ptr<Accelerator>> Open(const GroupAddress& rank,
+                                                  Backend backend) {
   MILLRACE_ASSIGN_OR_RETURN(const int index, ChooseDevice(rank));
   absl::StatusOr<DeviceInfo> opened = OpenDevice(index);
-  if (!opened.ok()) return NoGpu(opened.status());
-  DeviceInfo& info = *opened;
+  if (!opened.ok()) return WithDeviceReason(opened.status());
   const absl::Status usable = OpenForTorch(index);
-  if (!usable.ok()) return NoGpu(usable);
+  if (!usable.ok()) return WithDeviceReason(usable);
   UseCudaOperators();
-  return std::make_unique<CudaAccelerator>(std::move(info));
+  return std::make_unique<CudaAccelerator>(*std::move(opened), backend);
 }
 
 }  // namespace
 
-AcceleratorKind CudaAcceleratorKind() { return {kKind, Open}; }
+AcceleratorKind CudaAcceleratorKind() {
+  return {
+      .name = kKind, .backend = Backend::kNccl, .count = Count, .open = Open};
+}
 
 }  // namespace millrace::cuda

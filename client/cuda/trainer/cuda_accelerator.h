@@ -9,10 +9,11 @@
 namespace millrace::cuda {
 
 // GPUs as trainers use them, named "cuda". A rank takes the GPU of its place on
-// its host. Gradients are added up by NCCL.
+// its host, or the only one that it sees. Gradients are added up by NCCL unless
+// users choose Gloo.
 // Opening fails with FAILED_PRECONDITION: there is no driver or GPU that works,
 // or fewer GPUs than the host has ranks, or the rank's place is not known.
-// UNAVAILABLE: the GPU does not work.
+// UNAVAILABLE: the GPU has failed. RESOURCE_EXHAUSTED: its memory is full.
 AcceleratorKind CudaAcceleratorKind();
 
 }  // namespace millrace::cuda

@@ -7,6 +7,6 @@
 int main(int argc, char** argv) {
   const millrace::AcceleratorKind kind = millrace::cuda::CudaAcceleratorKind();
   return millrace::IsProbe(argc, argv)
-             ? millrace::AnswerProbe(kind)
+             ? millrace::AnswerProbe(argc, argv, kind)
              : millrace::RunTrainProgram(argc, argv, {kind});
 }

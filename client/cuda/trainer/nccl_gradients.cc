@@ -42,6 +42,9 @@ absl::StatusOr<std::unique_ptr<Reducer>> ConnectNcclGradients(
   group.share = [&collectives](std::string bytes) {
     return collectives.ShareBytes(std::move(bytes));
   };
+  group.gather = [&collectives](const std::string& bytes) {
+    return collectives.GatherBytes(bytes);
+  };
   group.loss = [&collectives] { return collectives.status(); };
   group.wait_for_loss = [&collectives] { return collectives.WaitForLoss(); };
   MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<NcclReducer> reducer,

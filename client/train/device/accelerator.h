@@ -38,8 +38,12 @@ class Accelerator {
   // available", with the name of the device unless that is the CPU.
   virtual absl::Status CheckMemory(std::string_view what,
                                    const MemoryNeed& need) const = 0;
-  // Returns what adds up gradients on the device over all ranks, which keeps a
-  // reference to `collectives`. All ranks call it. Fails like Collectives.
+  // What adds up its gradients. All ranks of a group have the same.
+  virtual Backend backend() const { return Backend::kGloo; }
+  // Returns what adds up gradients on the device over all ranks by that
+  // backend, and keeps a reference to `collectives`. All ranks call it. Fails
+  // like Collectives. FAILED_PRECONDITION: the ranks cannot use their devices
+  // together (says why).
   virtual absl::StatusOr<std::unique_ptr<Reducer>> MakeReducer(
       Collectives& collectives) = 0;
 };
@@ -49,11 +53,15 @@ Accelerator& CpuAccelerator();
 
 // A kind of device besides the CPU that a program can train on.
 struct AcceleratorKind {
-  std::string name;  // as users name it
-  // Opens the device for a rank. FAILED_PRECONDITION: there is none that works
-  // (says why, and what to do).
+  std::string name;                  // as users name it
+  Backend backend = Backend::kGloo;  // unless users choose another
+  // Returns how many there are for this process, at least 1. Fails like `open`.
+  std::function<absl::StatusOr<int>()> count;
+  // Opens the device for a rank. FAILED_PRECONDITION: there is none that works,
+  // or none for this rank. UNAVAILABLE: it has failed. RESOURCE_EXHAUSTED: its
+  // memory is full. All say why, and what to do.
   std::function<absl::StatusOr<std::unique_ptr<Accelerator>>(
-      const GroupAddress& rank)>
+      const GroupAddress& rank, Backend backend)>
       open;
 };
 

@@ -3,9 +3,15 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
+
 #include "absl/status/status.h"
 
 namespace millrace {
+
+// Libraries that add up gradients: Gloo those in the host's memory, NCCL those
+// of GPUs.
+enum class Backend : uint8_t { kGloo, kNccl };
 
 // Adds up gradients over the ranks of a group, in buckets, while the next ones
 // are computed: for each step, Start() for every bucket and then Finish(). All
@@ -22,8 +28,8 @@ class Reducer {
   // until Finish() has returned. Waits for the work that the device's current
   // stream has now, but the caller does not.
   virtual absl::Status Start(const at::Tensor& bucket) = 0;
-  // Waits until all sums so far are there for the host and for later work of
-  // the device.
+  // Waits until all sums so far are there for later work of the device's
+  // current stream, and for the host if it is the device.
   virtual absl::Status Finish() = 0;
 };
 

@@ -292,6 +292,27 @@ absl::StatusOr<at::Tensor> Collectives::GatherRows(const at::Tensor& own) {
   });
 }
 
+absl::StatusOr<std::vector<std::string>> Collectives::GatherBytes(
+    const std::string& bytes) {
+  using Texts = std::vector<std::string>;
+  return CatchTorch("gathering bytes", [&]() -> absl::StatusOr<Texts> {
+    const at::Tensor size = at::zeros({1}, at::kLong);
+    size.fill_(static_cast<int64_t>(bytes.size()));
+    MILLRACE_ASSIGN_OR_RETURN(const at::Tensor sizes, GatherRows(size));
+    // Rows have equal lengths, of at least 1.
+    const at::Tensor own =
+        at::zeros({sizes.max().item().toLong() + 1}, at::kByte);
+    std::memcpy(own.mutable_data_ptr(), bytes.data(), bytes.size());
+    MILLRACE_ASSIGN_OR_RETURN(const at::Tensor rows, GatherRows(own));
+    Texts texts;
+    for (int r = 0; r < world(); ++r) {
+      texts.emplace_back(static_cast<const char*>(rows[r].const_data_ptr()),
+                         sizes[r].item().toLong());
+    }
+    return texts;
+  });
+}
+
 absl::Status Collectives::Broadcast(at::Tensor tensor, int root) {
   if (c10d_ == nullptr) return absl::OkStatus();
   std::vector<at::Tensor> tensors{std::move(tensor)};

@@ -61,6 +61,9 @@ class Collectives {
   // Returns the tensors of all ranks, [world, ...], bit for bit. They must have
   // equal shape and type, and be on the CPU.
   absl::StatusOr<at::Tensor> GatherRows(const at::Tensor& own);
+  // Returns the bytes of all ranks, each of any length, in their order.
+  absl::StatusOr<std::vector<std::string>> GatherBytes(
+      const std::string& bytes);
   // Copies root's tensor, which is on the CPU, into every rank's.
   absl::Status Broadcast(at::Tensor tensor, int root);
   // Returns rank 0's bytes, of any length, on every rank. Also UNAVAILABLE: the

@@ -35,6 +35,7 @@ constexpr char kProgram[] = "millrace-train-cuda";
 // Comes before each line that a trainer prints of an error.
 constexpr char kPrefix[] = "millrace-train: ";
 constexpr char kProbe[] = "--probe-device";
+constexpr char kAlone[] = "alone";  // no rank of the environment's group
 constexpr char kInstallAdvice[] =
     "\nbuild it with -DMILLRACE_CUDA=ON after deploy/setup.sh --cuda --torch "
     "cuda, or use --device cpu";
@@ -56,7 +57,7 @@ void ReadSome(const UniqueFd& pipe, std::string& text) {
   }
 }
 
-absl::StatusOr<Probe> RunProbe(const std::string& program) {
+absl::StatusOr<Probe> RunProbe(const std::string& program, bool alone) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
     return absl::InternalError(StrCat("pipe: ", std::strerror(errno)));
@@ -65,6 +66,7 @@ absl::StatusOr<Probe> RunProbe(const std::string& program) {
   UniqueFd in(ends[1]);
   ChildProcessOptions options;
   options.arguments = {program, kProbe};
+  if (alone) options.arguments.emplace_back(kAlone);
   options.stderr_fd = in.get();
   sigprocmask(SIG_SETMASK, nullptr, &options.signal_mask);
   MILLRACE_ASSIGN_OR_RETURN(ChildProcess child, ChildProcess::Start(options));
@@ -113,15 +115,24 @@ absl::Status FailureOf(const Probe& probe) {
       "--device cpu"));
 }
 
+absl::Status OpenForProbe(const AcceleratorKind& kind, bool alone) {
+  GroupAddress rank;
+  if (!alone) {
+    MILLRACE_ASSIGN_OR_RETURN(rank, GroupFromEnvironment());
+  }
+  return kind.open(rank, kind.backend).status();
+}
+
 }  // namespace
 
 bool IsProbe(int argc, char** argv) {
-  return argc == 2 && std::string_view(argv[1]) == kProbe;
+  return argc >= 2 && std::string_view(argv[1]) == kProbe;
 }
 
-int AnswerProbe(const AcceleratorKind& kind) {
+int AnswerProbe(int argc, char** argv, const AcceleratorKind& kind) {
+  const bool alone = argc > 2 && std::string_view(argv[2]) == kAlone;
   const absl::Status status =
-      InTermsOfOptions(kind.open(GroupAddress()).status(), TrainAdvice());
+      InTermsOfOptions(OpenForProbe(kind, alone), TrainAdvice());
   if (status.ok()) return 0;
   for (const absl::string_view line : absl::StrSplit(status.message(), '\n')) {
     std::fprintf(stderr, "%s%.*s\n", kPrefix, static_cast<int>(line.size()),
@@ -130,7 +141,7 @@ int AnswerProbe(const AcceleratorKind& kind) {
   return 1;
 }
 
-absl::Status RunCudaProgram(char** argv) {
+absl::Status RunCudaProgram(char** argv, bool alone) {
   std::error_code error;
   const std::filesystem::path program =
       std::filesystem::read_symlink("/proc/self/exe", error).parent_path() /
@@ -140,7 +151,8 @@ absl::Status RunCudaProgram(char** argv) {
         StrCat("training on GPUs needs ", program.string(),
                ", which is not there", kInstallAdvice));
   }
-  MILLRACE_ASSIGN_OR_RETURN(const Probe probe, RunProbe(program.string()));
+  MILLRACE_ASSIGN_OR_RETURN(const Probe probe,
+                            RunProbe(program.string(), alone));
   if (!WIFEXITED(probe.status) || WEXITSTATUS(probe.status) != 0) {
     return FailureOf(probe);
   }

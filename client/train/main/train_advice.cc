@@ -29,6 +29,16 @@ constexpr ReasonAdvice kTrainAdvice[] = {
      "--inference sampled, which leaves them out"},
     {{"full_inference_in_time"}, "use --inference sampled with --temporal"},
     {{"full_inference_of_script"}, "use --inference sampled"},
+    {{"gpu_has_failed"},
+     "see `nvidia-smi` and the kernel's log (dmesg) for what happened to it; "
+     "choose another one with CUDA_VISIBLE_DEVICES, or use --device cpu"},
+    {{"gpu_is_busy"},
+     "end the process that has it for itself (`nvidia-smi` names it), or allow "
+     "several with `nvidia-smi -c DEFAULT`; choose another one with "
+     "CUDA_VISIBLE_DEVICES, or use --device cpu"},
+    {{"gpu_is_full"},
+     "end processes that use its memory (`nvidia-smi` names them), choose "
+     "another one with CUDA_VISIBLE_DEVICES, or use --device cpu"},
     {{"heads_do_not_divide"}, "use a multiple of --heads for --hidden"},
     {{"incomplete_group"},
      "set all of RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, or none of "
@@ -104,6 +114,9 @@ constexpr ReasonAdvice kTrainAdvice[] = {
      "continue from the last checkpoint"},
     {{"ranks_have_other_splits"},
      "add the same splits to all copies of the store, or serve one copy"},
+    {{"ranks_on_other_devices"},
+     "give every rank the same --device and --backend; with --device auto, the "
+     "log of a rank says why it takes the CPU"},
     {{"ranks_read_other_stores"},
      "give every rank the same --store, or --servers of a single store"},
     {{"script_without_features"},
@@ -114,9 +127,16 @@ constexpr ReasonAdvice kTrainAdvice[] = {
      "use --direction out, or import with --add-reverse"},
     {{"several_labels_per_node"}, "use --task multi or regression"},
     {{"several_values_per_node"}, "use --task multi"},
+    {{"shared_gpu"},
+     "give each rank of a host its own LOCAL_RANK and let all of them see all "
+     "its GPUs, as --workers gpus does, or let each see only its own; with "
+     "--backend gloo ranks may share a GPU"},
     {{"tensor_not_saved"},
      "script the model with real numbers in its place, or leave out "
      "--checkpoint"},
+    {{"too_few_gpus"},
+     "start at most one rank for each GPU of a host, as --workers gpus does, "
+     "and let CUDA_VISIBLE_DEVICES name them all"},
     {{"too_many_embeddings"},
      "import features (--features TYPE=F.npy) or use a smaller --hidden"},
     {{"unlabelled_split"},

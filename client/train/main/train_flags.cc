@@ -34,6 +34,13 @@ CLI::Validator ModelWord() {
       words.get_description());
 }
 
+// Accepts the values of --workers: a number of at least 1, or `gpus`.
+CLI::Validator WorkersWord(std::string_view gpus) {
+  const CLI::Validator number = WholeNumber(1, std::numeric_limits<int>::max());
+  return CLI::Validator(
+      [=](std::string& word) { return word == gpus ? "" : number(word); }, "");
+}
+
 std::string ModelNotes() {
   std::vector<std::string> notes;
   for (const ModelKindInfo& info : kModelKinds) {
@@ -174,9 +181,11 @@ void TrainFlags::AddProcesses(CLI::App& group) {
   CLI::Option* workers =
       group
           .add_option("--workers", workers_,
-                      "trainer processes to start on this host; by default, "
-                      "the variables of torchrun, mpirun or srun are used")
-          ->check(AtLeast(1));
+                      "trainer processes to start on this host; gpus: one for "
+                      "each GPU, which implies --device cuda; by default, the "
+                      "variables of torchrun, mpirun or srun are used")
+          ->check(WorkersWord(kGpus))
+          ->type_name("N|gpus");
   group
       .add_option("--rendezvous-secret", rendezvous_secret_,
                   "file with the secret, at least 16 bytes, by which trainers "
@@ -186,8 +195,22 @@ void TrainFlags::AddProcesses(CLI::App& group) {
       ->type_name("FILE");
   group.add_option("--device", device_, "where to train")
       ->type_name(absl::StrJoin(devices_, "|"));
-  group.add_option("--backend", backend_, "how ranks communicate")
-      ->type_name("gloo");
+  group
+      .add_option("--backend", backend_,
+                  "what adds up gradients: nccl between GPUs, gloo in the "
+                  "host's memory; default: nccl on GPUs, gloo on the CPU")
+      ->check(OneOf(WordsIn(kBackendWords)));
+}
+
+int TrainFlags::workers() const {
+  int number = 0;
+  if (!worker_for_each_gpu()) CLI::detail::lexical_cast(workers_, number);
+  return number;
+}
+
+const std::string& TrainFlags::device() const {
+  const bool implied = worker_for_each_gpu() && app_->count("--device") == 0;
+  return implied && devices_.size() > 1 ? devices_[1] : device_;
 }
 
 void TrainFlags::AddEvaluation(CLI::App& group) {

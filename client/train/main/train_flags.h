@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "client/flags/job_flags.h"
+#include "client/train/device/reducer.h"
 #include "client/train/run/train_options.h"
 #include "client/train/run/train_words.h"
 
@@ -19,16 +20,24 @@ namespace millrace {
 // The options of millrace-train besides SOURCE.
 class TrainFlags {
  public:
-  // `devices`: the values that --device may have.
-  explicit TrainFlags(std::vector<std::string> devices = {"cpu"})
+  // `devices`: the values that --device may have, "cpu" and kinds of GPUs.
+  explicit TrainFlags(std::vector<std::string> devices = {"cpu", "cuda",
+                                                          "auto"})
       : devices_(std::move(devices)) {}
   void AddTo(CLI::App& app);
 
-  // Where to train.
-  const std::string& device() const { return device_; }
+  // Where to train. --workers gpus is for GPUs.
+  const std::string& device() const;
+  // What adds up gradients; nullopt for what suits the device.
+  std::optional<Backend> backend() const {
+    return ValueOf(kBackendWords, backend_);
+  }
 
-  // Trainer processes to start; 0 if --workers was not given.
-  int workers() const { return workers_.value_or(0); }
+  bool has_workers() const { return !workers_.empty(); }
+  // Trainer processes to start; 0 if --workers gives no number.
+  int workers() const;
+  // Whether to start one for each GPU.
+  bool worker_for_each_gpu() const { return workers_ == kGpus; }
   // File for ReadGroupSecret(); empty if there is none.
   const std::string& rendezvous_secret() const { return rendezvous_secret_; }
 
@@ -46,13 +55,15 @@ class TrainFlags {
   }
 
  private:
+  static constexpr std::string_view kGpus = "gpus";
+
   void AddTask(CLI::App& group);
   void AddModel(CLI::App& group);
   void AddTraining(CLI::App& group);
   void AddProcesses(CLI::App& group);
   void AddEvaluation(CLI::App& group);
   void AddFiles(CLI::App& group);
-  absl::Status CheckSupported() const;
+  absl::Status CheckDevice() const;
   bool scripted() const;  // --model script:FILE
   absl::Status FillModel(TrainOptions& options) const;
   absl::Status FillScript(ModelConfig& model) const;
@@ -72,7 +83,7 @@ class TrainFlags {
   const std::vector<std::string> devices_;
   const CLI::App* app_ = nullptr;  // set by AddTo()
   JobFlags job_;
-  std::optional<int> workers_;
+  std::string workers_;  // a number or kGpus; empty if not given
   std::string rendezvous_secret_;
 
   std::string model_ = "sage";
@@ -103,7 +114,7 @@ class TrainFlags {
   uint32_t patience_ = 0;
   std::string precision_ = WordFor(kPrecisionWords, Precision::kFloat32);
   std::string device_ = "cpu";
-  std::string backend_ = "gloo";
+  std::string backend_;  // empty for the device's own
 
   std::string valid_split_;
   std::string test_split_;

@@ -18,14 +18,6 @@
 namespace millrace {
 namespace {
 
-// The error for a value that later versions may support.
-absl::Status UnsupportedOption(const char* option, const std::string& value,
-                               const std::string& supported) {
-  return UnsupportedError(StrCat(option, " ", value,
-                                 " is not supported in this version\nuse ",
-                                 option, " ", supported));
-}
-
 // Counts hops as ResolveJob does once the graph is known.
 int Hops(const JobSpec& job) {
   size_t hops = job.fanouts.size();
@@ -44,13 +36,23 @@ void SetByWord(const ValueWord<Value> (&words)[kCount], std::string_view word,
 
 }  // namespace
 
-absl::Status TrainFlags::CheckSupported() const {
+absl::Status TrainFlags::CheckDevice() const {
   if (std::find(devices_.begin(), devices_.end(), device_) == devices_.end()) {
-    return UnsupportedOption("--device", device_,
-                             absl::StrJoin(devices_, " or "));
+    return UnsupportedError(StrCat("--device ", device_,
+                                   " is not supported in this version\nuse "
+                                   "--device ",
+                                   absl::StrJoin(devices_, " or ")));
   }
-  if (backend_ != "gloo") {
-    return UnsupportedOption("--backend", backend_, "gloo");
+  if (device() != "cpu") return absl::OkStatus();
+  if (worker_for_each_gpu()) {
+    return UsageError(
+        "--workers gpus starts a trainer for each GPU, which --device cpu does "
+        "not use\ngive a number of --workers, or leave --device out");
+  }
+  if (backend() == Backend::kNccl) {
+    return UsageError(
+        "--backend nccl adds up gradients between GPUs, which --device cpu "
+        "does not use\nuse --backend gloo, or --device cuda");
   }
   return absl::OkStatus();
 }
@@ -225,7 +227,7 @@ absl::Status TrainFlags::FillEvaluation(TrainOptions& options) const {
 }
 
 absl::StatusOr<TrainOptions> TrainFlags::Options(int world) const {
-  MILLRACE_RETURN_IF_ERROR(CheckSupported());
+  MILLRACE_RETURN_IF_ERROR(CheckDevice());
   TrainOptions options;
   MILLRACE_ASSIGN_OR_RETURN(options.job, job_.Spec(world));
   MILLRACE_ASSIGN_OR_RETURN(const Columns columns, job_.WantedColumns());

@@ -19,6 +19,7 @@
 #include "client/train/main/train_flags.h"
 #include "client/train/trainer.h"
 #include "common/base/log.h"
+#include "common/base/status_lines.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/base/thread_pool.h"
@@ -55,36 +56,13 @@ absl::Status WithTrainAdvice(const absl::Status& status) {
   return InTermsOfOptions(status, TrainAdvice());
 }
 
-absl::Status TrainInGroup(const SourceFlags& source_flags,
-                          const TrainFlags& train_flags, TrainOptions options,
-                          Collectives& collectives, Accelerator& accelerator) {
-  MILLRACE_ASSIGN_OR_RETURN(std::shared_ptr<BatchSource> source,
-                            source_flags.Open());
-  if (train_flags.InferSeedType(source->manifest(), options.job) &&
-      collectives.rank() == 0) {
-    LogSeedType(options.job);
-  }
-  MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer,
-                            Trainer::Create(std::move(source), collectives,
-                                            std::move(options), accelerator));
-  return trainer->Run();
-}
-
-absl::StatusOr<GroupAddress> FindGroup(const TrainFlags& flags, bool worker) {
-  // --workers 1 asks for a group of one, whatever the environment says.
-  if (!worker && flags.workers() > 0) return GroupAddress();
-  MILLRACE_ASSIGN_OR_RETURN(GroupAddress group, GroupFromEnvironment());
-  if (worker) {
-    group.secret = LauncherSecret();
-    return group;
-  }
-  if (!group.origin.empty()) LogInfo(group.origin);
-  if (!flags.rendezvous_secret().empty()) {
-    MILLRACE_ASSIGN_OR_RETURN(group.secret,
-                              ReadGroupSecret(flags.rendezvous_secret()));
-  }
-  return group;
-}
+// What a command line asks for, and what there is for it.
+struct TrainCommand {
+  const SourceFlags& source;
+  const TrainFlags& flags;
+  std::vector<AcceleratorKind> kinds;  // besides the CPU
+  bool is_worker = false;              // of a launcher
+};
 
 constexpr char kCpu[] = "cpu";
 constexpr char kCuda[] = "cuda";
@@ -99,51 +77,72 @@ std::vector<std::string> DeviceWords(
   return words;
 }
 
-void LogCpu(const absl::Status& why) {
-  LogInfo(StrCat("training on the CPU: ",
-                 why.message().substr(0, why.message().find('\n'))));
+// For --device auto, which takes the CPU whatever the backend.
+void LogCpu(const absl::Status& why, const TrainFlags& flags) {
+  const bool other = flags.backend() == Backend::kNccl;
+  LogInfo(StrCat("training on the CPU",
+                 other ? ", by gloo instead of nccl" : "", ": ",
+                 FirstLine(why)));
 }
 
 // Opens the device that --device names; null for the CPU.
 absl::StatusOr<std::unique_ptr<Accelerator>> OpenAccelerator(
-    const std::string& name, const std::vector<AcceleratorKind>& kinds,
-    const GroupAddress& rank) {
-  for (const AcceleratorKind& kind : kinds) {
-    if (kind.name != name && name != kAuto) continue;
-    absl::StatusOr<std::unique_ptr<Accelerator>> opened = kind.open(rank);
-    if (opened.ok() || name != kAuto) return opened;
-    LogCpu(opened.status());
+    const TrainCommand& command, const GroupAddress& rank) {
+  const TrainFlags& flags = command.flags;
+  const bool any = flags.device() == kAuto;
+  for (const AcceleratorKind& kind : command.kinds) {
+    if (kind.name != flags.device() && !any) continue;
+    absl::StatusOr<std::unique_ptr<Accelerator>> opened =
+        kind.open(rank, flags.backend().value_or(kind.backend));
+    if (opened.ok() || !any) return opened;
+    LogCpu(opened.status(), flags);
   }
   return nullptr;
 }
 
-// For a program without GPUs: goes on as one with GPUs if --device asks for it.
-// Returns an error, or OK if this program is to train.
-absl::Status GoToDevice(const TrainFlags& flags, char** argv) {
-  const std::string& device = flags.device();
-  if (device != kCuda && device != kAuto) return absl::OkStatus();
-  // Wrong options show before GPUs are looked for.
-  MILLRACE_RETURN_IF_ERROR(
-      WithTrainAdvice(flags.Options(std::max(flags.workers(), 1)).status()));
-  const absl::Status stays = RunCudaProgram(argv);
-  if (device != kAuto || absl::IsCancelled(stays)) return stays;
-  LogCpu(stays);
-  return absl::OkStatus();
+absl::Status TrainInGroup(const TrainCommand& command,
+                          const GroupAddress& group, TrainOptions options,
+                          Collectives& collectives) {
+  MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Accelerator> opened,
+                            OpenAccelerator(command, group));
+  Accelerator& accelerator = opened == nullptr ? CpuAccelerator() : *opened;
+  MILLRACE_ASSIGN_OR_RETURN(std::shared_ptr<BatchSource> source,
+                            command.source.Open());
+  if (command.flags.InferSeedType(source->manifest(), options.job) &&
+      collectives.rank() == 0) {
+    LogSeedType(options.job);
+  }
+  MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer,
+                            Trainer::Create(std::move(source), collectives,
+                                            std::move(options), accelerator));
+  return trainer->Run();
 }
 
-absl::Status Train(const SourceFlags& source_flags,
-                   const TrainFlags& train_flags,
-                   const std::vector<AcceleratorKind>& kinds, bool worker) {
-  MILLRACE_ASSIGN_OR_RETURN(const GroupAddress group,
-                            FindGroup(train_flags, worker));
+absl::StatusOr<GroupAddress> FindGroup(const TrainCommand& command) {
+  const TrainFlags& flags = command.flags;
+  const bool worker = command.is_worker;
+  // A single worker is a group of one, whatever the environment says.
+  if (!worker && flags.has_workers()) return GroupAddress();
+  MILLRACE_ASSIGN_OR_RETURN(GroupAddress group, GroupFromEnvironment());
+  if (worker) {
+    group.secret = LauncherSecret();
+    return group;
+  }
+  if (!group.origin.empty()) LogInfo(group.origin);
+  if (!flags.rendezvous_secret().empty()) {
+    MILLRACE_ASSIGN_OR_RETURN(group.secret,
+                              ReadGroupSecret(flags.rendezvous_secret()));
+  }
+  return group;
+}
+
+absl::Status Train(const TrainCommand& command) {
+  MILLRACE_ASSIGN_OR_RETURN(const GroupAddress group, FindGroup(command));
   MILLRACE_ASSIGN_OR_RETURN(TrainOptions options,
-                            train_flags.Options(group.world));
+                            command.flags.Options(group.world));
   options.ranks_on_host = group.local_world;
-  const int threads = ThreadsPerRank(source_flags.threads(), group.local_world);
-  MILLRACE_ASSIGN_OR_RETURN(
-      const std::unique_ptr<Accelerator> opened,
-      OpenAccelerator(train_flags.device(), kinds, group));
-  Accelerator& accelerator = opened == nullptr ? CpuAccelerator() : *opened;
+  const int threads =
+      ThreadsPerRank(command.source.threads(), group.local_world);
   // Fails here if the system cannot start that many threads; LibTorch would
   // wait for them forever.
   ThreadPool("check", threads, /*capacity=*/0).Close();
@@ -153,11 +152,66 @@ absl::Status Train(const SourceFlags& source_flags,
                             Collectives::Connect(group));
   // Other ranks show their users what failed here.
   absl::Status status = WithTrainAdvice(
-      TrainInGroup(source_flags, train_flags, std::move(options), *collectives,
-                   accelerator));
+      TrainInGroup(command, group, std::move(options), *collectives));
   if (status.ok()) return collectives->Finish();
   collectives->Fail(status);
   return status;
+}
+
+// Wrong options show before GPUs are looked for.
+absl::Status CheckOptions(const TrainFlags& flags, int workers) {
+  return flags.Options(std::max(workers, 1)).status();
+}
+
+// A GPU that cannot be opened.
+AcceleratorKind LackingKind(const absl::Status& why) {
+  return {.name = kCuda,
+          .backend = Backend::kNccl,
+          .count = [why] { return why; },
+          .open = [why](const GroupAddress&, Backend) { return why; }};
+}
+
+// For a program without GPUs that is to train on one: goes on as a program with
+// GPUs. Returns if that fails: OK if the command is to go on here.
+absl::Status GoToDevice(TrainCommand& command, char** argv) {
+  const TrainFlags& flags = command.flags;
+  MILLRACE_RETURN_IF_ERROR(CheckOptions(flags, flags.workers()));
+  const absl::Status stays = RunCudaProgram(argv, flags.has_workers());
+  if (flags.device() == kAuto && !absl::IsCancelled(stays)) {
+    LogCpu(stays, flags);
+    return absl::OkStatus();
+  }
+  if (flags.has_workers() || absl::IsCancelled(stays)) return stays;
+  // Fails once it has met the other ranks, which would wait for this one.
+  command.kinds.push_back(LackingKind(stays));
+  return absl::OkStatus();
+}
+
+// Returns the number of trainers that --workers asks for; 0 if it was not
+// given.
+absl::StatusOr<int> CountWorkers(const TrainCommand& command) {
+  const TrainFlags& flags = command.flags;
+  if (!flags.worker_for_each_gpu()) return flags.workers();
+  MILLRACE_RETURN_IF_ERROR(CheckOptions(flags, 1));
+  for (const AcceleratorKind& kind : command.kinds) {
+    absl::StatusOr<int> count = kind.count();
+    if (count.ok() || flags.device() != kAuto) return count;
+    LogCpu(count.status(), flags);
+  }
+  return 1;
+}
+
+absl::Status RunCommand(TrainCommand& command, char** argv) {
+  // The launcher of workers has looked for GPUs already.
+  if (command.is_worker) return Train(command);
+  if (command.kinds.empty() && command.flags.device() != kCpu) {
+    MILLRACE_RETURN_IF_ERROR(GoToDevice(command, argv));
+  }
+  MILLRACE_ASSIGN_OR_RETURN(const int workers, CountWorkers(command));
+  if (workers <= 1) return Train(command);
+  // Checks the options here so that wrong usage is reported only once.
+  MILLRACE_RETURN_IF_ERROR(CheckOptions(command.flags, workers));
+  return RunWorkers(argv, workers, command.source.threads());
 }
 
 }  // namespace
@@ -180,18 +234,9 @@ int RunTrainProgram(int argc, char** argv,
       "      --fanouts 25,10 --batch-size 16 --lr 0.01 --epochs 15 \\\n"
       "      --inference full --checkpoint checkpoint");
   FinishOptions(app);
+  TrainCommand command = {source, flags, kinds, worker};
   return RunProgram(app, argc, argv, [&]() -> absl::Status {
-    // The launcher of workers has gone already.
-    if (kinds.empty() && !worker) {
-      MILLRACE_RETURN_IF_ERROR(GoToDevice(flags, argv));
-    }
-    if (worker || flags.workers() <= 1) {
-      return WithTrainAdvice(Train(source, flags, kinds, worker));
-    }
-    // Checks the options here so that wrong usage is reported only once.
-    MILLRACE_RETURN_IF_ERROR(
-        WithTrainAdvice(flags.Options(flags.workers()).status()));
-    return WithTrainAdvice(RunWorkers(argv, flags.workers(), source.threads()));
+    return WithTrainAdvice(RunCommand(command, argv));
   });
 }
 

@@ -118,7 +118,7 @@ absl::Status CheckSameSplits(Collectives& collectives,
 }
 
 absl::Status CheckSameInGroup(Collectives& collectives,
-                              const RunIdentity& texts) {
+                              const RunIdentity& texts, Reason reason) {
   MILLRACE_ASSIGN_OR_RETURN(
       const std::string bytes,
       collectives.ShareBytes(nlohmann::json(texts).dump()));
@@ -131,12 +131,14 @@ absl::Status CheckSameInGroup(Collectives& collectives,
     std::string other;
     if (first.is_object() && first.contains(key)) other = first[key];
     if (other == text) continue;
-    return WithAdvice(
-        InvalidField(
-            {.field = IdentityField(key),
-             .value = StrCat("on rank ", collectives.rank()),
-             .limit = StrCat(shown(text), ", but on rank 0: ", shown(other))}),
-        "start every rank with the same options");
+    const absl::Status differs = InvalidField(
+        {.field = IdentityField(key),
+         .value = StrCat("on rank ", collectives.rank()),
+         .limit = StrCat(shown(text), ", but on rank 0: ", shown(other))},
+        reason);
+    return reason.word.empty()
+               ? WithAdvice(differs, "start every rank with the same options")
+               : differs;
   }
   return absl::OkStatus();
 }

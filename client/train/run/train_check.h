@@ -50,9 +50,10 @@ absl::Status CheckSameSplits(Collectives& collectives,
                              const RunIdentity& splits);
 
 // Checks that the fields of this rank are the same as on rank 0. All ranks
-// call it. INVALID_ARGUMENT: one of them differs (names it and both values).
-// Fails like Collectives.
+// call it. INVALID_ARGUMENT: one of them differs (names it and both values),
+// for which there is a reason if they are not simply options. Fails like
+// Collectives.
 absl::Status CheckSameInGroup(Collectives& collectives,
-                              const RunIdentity& texts);
+                              const RunIdentity& texts, Reason reason = {});
 
 }  // namespace millrace

@@ -14,6 +14,7 @@
 #include "client/nn/decoder.h"
 #include "client/nn/norm.h"
 #include "client/nn/precision.h"
+#include "client/train/device/reducer.h"
 #include "client/train/eval/evaluator.h"
 #include "client/train/run/optimizer.h"
 #include "client/train/task/task.h"
@@ -59,6 +60,8 @@ inline constexpr ValueWord<EvalNegatives> kEvalNegativesWords[] = {
 // For InferenceOptions::all_ranks.
 inline constexpr ValueWord<bool> kEvalRanksWords[] = {{"0", false},
                                                       {"all", true}};
+inline constexpr ValueWord<Backend> kBackendWords[] = {
+    {"gloo", Backend::kGloo}, {"nccl", Backend::kNccl}};
 // For TrainOptions::predict_embeddings.
 inline constexpr ValueWord<bool> kOutputWords[] = {{"logits", false},
                                                    {"embeddings", true}};

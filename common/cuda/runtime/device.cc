@@ -15,11 +15,9 @@ namespace millrace::cuda {
 namespace {
 
 absl::Status CheckIndex(int index) {
-  int count = 0;
-  MILLRACE_RETURN_IF_ERROR(
-      CudaStatus(cudaGetDeviceCount(&count), "cannot use CUDA"));
+  MILLRACE_ASSIGN_OR_RETURN(const int count, CountDevices());
   if (index >= 0 && index < count) return absl::OkStatus();
-  return CudaStatus(count == 0 ? cudaErrorNoDevice : cudaErrorInvalidDevice,
+  return CudaStatus(cudaErrorInvalidDevice,
                     StrCat("cannot open CUDA device ", index, " of ", count));
 }
 
@@ -40,6 +38,15 @@ absl::Status KeepFreedMemory(int device) {
 thread_local int scoped_device = -1;
 
 }  // namespace
+
+absl::StatusOr<int> CountDevices() {
+  int count = 0;
+  const cudaError_t counted = cudaGetDeviceCount(&count);
+  const bool none = counted == cudaSuccess && count == 0;
+  MILLRACE_RETURN_IF_ERROR(
+      CudaStatus(none ? cudaErrorNoDevice : counted, "cannot use CUDA"));
+  return count;
+}
 
 absl::StatusOr<DeviceInfo> OpenDevice(int index) {
   MILLRACE_RETURN_IF_ERROR(CheckIndex(index));

@@ -15,6 +15,10 @@ struct DeviceInfo {
   int major = 0, minor = 0;  // compute capability
 };
 
+// Returns the number of devices that the process sees, at least 1. Opens none.
+// Fails like OpenDevice().
+absl::StatusOr<int> CountDevices();
+
 // Makes a device ready to run this program's kernels, and to keep the memory
 // that streams free for their next allocations.
 // FAILED_PRECONDITION: there is no driver or device, or it cannot run the

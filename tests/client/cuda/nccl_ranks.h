@@ -57,6 +57,12 @@ inline cuda::NcclGroup GroupOf(ForkedRank& rank,
             if (shared.empty()) return LossOf(rank);
             return shared;
           },
+          .gather = [&rank](const std::string& bytes)
+              -> absl::StatusOr<std::vector<std::string>> {
+            std::vector<std::string> all = rank.Gather(bytes);
+            if (all.empty()) return LossOf(rank);
+            return all;
+          },
           .loss = [&rank] { return LossOf(rank); },
           .wait_for_loss =
               [&rank, patience] {

@@ -5,11 +5,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <string>
 #include <vector>
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "common/base/field_error.h"
 #include "common/base/steady_time.h"
 #include "tests/client/cuda/nccl_ranks.h"
 
@@ -21,6 +23,7 @@ using cuda::NcclReducer;
 using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 class NcclReducerTest : public NcclRanksTest {};
 
@@ -129,6 +132,8 @@ TEST_F(NcclReducerTest, RankThatNeverComesEndsTheStart) {
       EXPECT_THAT(
           std::string(status.message()),
           AllOf(HasSubstr("within 300ms"), HasSubstr("NCCL_SOCKET_IFNAME")));
+    } else {
+      rank.Gather("another GPU");
     }
     rank.Meet();
   };
@@ -182,14 +187,40 @@ TEST_F(NcclReducerTest, FailedShareIsReturned) {
 TEST_F(NcclReducerTest, RanksOnOneGpuAreRefused) {
   const auto run = [](ForkedRank& rank) {
     NcclGroup group = GroupOf(rank);
-    group.device = 0;
+    group.device = rank.rank() % 2;
     const absl::Status status = NcclReducer::Connect(group).status();
     EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+    EXPECT_EQ(ReasonOf(status), "shared_gpu");
     EXPECT_THAT(std::string(status.message()),
-                AllOf(HasSubstr("two ranks use the same GPU"),
-                      HasSubstr("rank 0 and rank 1"), HasSubstr("LOCAL_RANK")));
+                StartsWith("ranks 0 and 2 have the same GPU, which NCCL does "
+                           "not allow: ptxemu at 0000:01:00.0 of host "));
+  };
+  EXPECT_THAT(Run(3, {}, run), Each(0));
+}
+
+// As with srun --gpus-per-task=1.
+TEST_F(NcclReducerTest, RanksMaySeeOneGpuEach) {
+  const auto run = [](ForkedRank& rank) {
+    setenv("CUDA_VISIBLE_DEVICES", std::to_string(rank.rank()).c_str(), 1);
+    NcclGroup group = GroupOf(rank);
+    group.device = 0;
+    EXPECT_EQ(NcclReducer::Connect(group).status(), absl::OkStatus());
   };
   EXPECT_THAT(Run(2, {}, run), Each(0));
+}
+
+TEST_F(NcclReducerTest, RefusalOfNcclIsReported) {
+  const auto run = [](ForkedRank& rank) {
+    const absl::Status status = NcclReducer::Connect(GroupOf(rank)).status();
+    EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+    EXPECT_THAT(std::string(status.message()),
+                AllOf(HasSubstr("NCCL refuses the group: "),
+                      HasSubstr("the same version of NCCL")));
+  };
+  EXPECT_THAT(
+      Run(1, {{"NCCLEMU_FAIL", "ncclCommInitRankConfig:1=ncclInvalidUsage"}},
+          run),
+      Each(0));
 }
 
 TEST_F(NcclReducerTest, NcclMustNotBlock) {

@@ -17,6 +17,12 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
+TEST(DeviceTest, CountsDevices) {
+  int count = 0;
+  EXPECT_EQ(cudaGetDeviceCount(&count), cudaSuccess);
+  EXPECT_EQ(CountDevices().value_or(0), count);
+}
+
 TEST(DeviceTest, OpensADevice) {
   const auto device = OpenDevice(0);
   ASSERT_TRUE(device.ok()) << device.status();

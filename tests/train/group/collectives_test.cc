@@ -154,6 +154,7 @@ TEST(CollectivesTest, AGroupOfOneTalksToItself) {
   EXPECT_TRUE(alone->Broadcast(number, 0).ok());
   EXPECT_TRUE(number.equal(at::full({2}, 7.0f)));
   EXPECT_TRUE(alone->GatherRows(number)->equal(at::full({1, 2}, 7.0f)));
+  EXPECT_EQ(alone->GatherBytes("ab").value(), std::vector<std::string>{"ab"});
   EXPECT_EQ(alone->ShareBytes("ab").value(), "ab");
   EXPECT_TRUE(alone->ShareAnswer(true).value());
   EXPECT_FALSE(alone->ShareAnswer(false).value());
@@ -179,6 +180,15 @@ TEST(CollectivesTest, EveryRankGetsTheRowsOfAll) {
     }
     EXPECT_EQ(collectives.GatherRows(at::zeros({0, 2}))->sizes(),
               at::IntArrayRef({3, 0, 2}));
+  });
+}
+
+TEST(CollectivesTest, EveryRankGetsTheBytesOfAll) {
+  RunRanks(3, [](Collectives& collectives) {
+    const std::vector<std::string> all = {"", std::string("a\0b", 3),
+                                          std::string(100'000, 'c')};
+    EXPECT_EQ(collectives.GatherBytes(all[collectives.rank()]).value(), all);
+    EXPECT_EQ(collectives.GatherBytes("").value(), std::vector<std::string>(3));
   });
 }
 

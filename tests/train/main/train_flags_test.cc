@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -288,14 +289,35 @@ TEST(TrainFlagsTest, NamesOptionsOfAnotherTask) {
 }
 
 TEST(TrainFlagsTest, SaysWhatIsNotSupportedYet) {
-  absl::Status status = Parsed("--fanouts 5 --device cuda").status();
+  const absl::Status status = Parsed("--fanouts 5 --device tpu").status();
   EXPECT_TRUE(absl::IsUnimplemented(status));
   EXPECT_EQ(status.message(),
-            "--device cuda is not supported in this version\nuse --device cpu");
-  EXPECT_EQ(Refusal("--fanouts 5 --backend nccl"),
-            "--backend nccl is not supported in this version\nuse --backend "
-            "gloo");
+            "--device tpu is not supported in this version\nuse --device cpu "
+            "or cuda or auto");
   EXPECT_TRUE(Parsed("--fanouts 5 --device cpu --backend gloo").ok());
+}
+
+TEST(TrainFlagsTest, TheCpuHasNeitherNcclNorGpus) {
+  for (const char* device : {"", " --device cpu"}) {
+    const absl::Status status =
+        Parsed(std::string("--fanouts 5 --backend nccl") + device).status();
+    EXPECT_TRUE(IsUsageError(status)) << status;
+    EXPECT_EQ(status.message(),
+              "--backend nccl adds up gradients between GPUs, which --device "
+              "cpu does not use\nuse --backend gloo, or --device cuda");
+  }
+  const absl::Status status =
+      Parsed("--fanouts 5 --workers gpus --device cpu").status();
+  EXPECT_TRUE(IsUsageError(status)) << status;
+  EXPECT_EQ(status.message(),
+            "--workers gpus starts a trainer for each GPU, which --device cpu "
+            "does not use\ngive a number of --workers, or leave --device out");
+  for (const char* line :
+       {"--device cuda --backend nccl", "--device auto --backend nccl",
+        "--device cuda --backend gloo", "--workers gpus --backend nccl",
+        "--workers gpus --device auto"}) {
+    EXPECT_TRUE(Parsed(std::string("--fanouts 5 ") + line).ok()) << line;
+  }
 }
 
 TEST(TrainFlagsTest, NumbersHaveLimits) {
@@ -303,7 +325,8 @@ TEST(TrainFlagsTest, NumbersHaveLimits) {
        {"--hidden 0", "--layers -1", "--layers 256", "--heads 0",
         "--num-bases -1", "--gin-mlp 0", "--gin-mlp 3", "--classes -1",
         "--weight-decay -1", "--eval-batch-size 0", "--workers 0",
-        "--task words", "--norm words", "--eval-ranks 1"}) {
+        "--workers all", "--workers 3e9", "--workers 3000000000",
+        "--backend mpi", "--task words", "--norm words", "--eval-ranks 1"}) {
     EXPECT_TRUE(
         absl::IsUnknown(Parsed(std::string("--fanouts 5 ") + line).status()))
         << line;
@@ -318,6 +341,31 @@ TEST(TrainFlagsTest, ChecksWhatNeedsNoGraph) {
             "no_checkpoint_folder");
   EXPECT_THAT(Refusal("--fanouts 5 --optimizer rprop"),
               HasSubstr("--optimizer"));
+}
+
+TEST(TrainFlagsTest, WorkersAreANumberOrThatOfTheGpus) {
+  const auto expect = [](const char* line, int workers, bool gpus,
+                         const char* device,
+                         std::optional<Backend> backend = std::nullopt) {
+    SCOPED_TRACE(line);
+    CLI::App app;
+    TrainFlags flags;
+    flags.AddTo(app);
+    app.parse(line);
+    EXPECT_EQ(flags.has_workers(), workers > 0 || gpus);
+    EXPECT_EQ(flags.workers(), workers);
+    EXPECT_EQ(flags.worker_for_each_gpu(), gpus);
+    EXPECT_EQ(flags.device(), device);
+    EXPECT_EQ(flags.backend(), backend);
+  };
+  expect("", 0, false, "cpu");
+  expect("--workers 3", 3, false, "cpu");
+  expect("--workers 3 --device auto", 3, false, "auto");
+  expect("--workers gpus", 0, true, "cuda");
+  expect("--workers gpus --device auto", 0, true, "auto");
+  expect("--workers gpus --device cpu", 0, true, "cpu");
+  expect("--device cuda --backend gloo", 0, false, "cuda", Backend::kGloo);
+  expect("--backend nccl", 0, false, "cpu", Backend::kNccl);
 }
 
 TEST(TrainFlagsTest, WorkersAndASecretExcludeEachOther) {
@@ -353,6 +401,9 @@ TEST(TrainAdviceTest, NamesWhatToChange) {
        "--edge-split-fractions, which takes them out"},
       {"full_inference_in_time", "--inference sampled with --temporal"},
       {"full_inference_of_script", "use --inference sampled"},
+      {"gpu_has_failed", "`nvidia-smi` and the kernel's log"},
+      {"gpu_is_busy", "end the process that has it for itself"},
+      {"gpu_is_full", "end processes that use its memory"},
       {"heads_do_not_divide", "a multiple of --heads for --hidden"},
       {"incomplete_group", "RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT"},
       {"inference_too_large", "--inference sampled, or a smaller --hidden"},
@@ -389,6 +440,7 @@ TEST(TrainAdviceTest, NamesWhatToChange) {
       {"rank_ended", "restart with --resume"},
       {"rank_lost", "restart the group with --resume"},
       {"ranks_have_other_splits", "the same splits to all copies"},
+      {"ranks_on_other_devices", "the same --device and --backend"},
       {"ranks_read_other_stores", "the same --store, or --servers"},
       {"script_without_features", "or use another --model"},
       {"seeds_without_edge_types", "--pairs F --edge-types F"},
@@ -396,7 +448,9 @@ TEST(TrainAdviceTest, NamesWhatToChange) {
        "--direction out, or import with --add-reverse"},
       {"several_labels_per_node", "--task multi or regression"},
       {"several_values_per_node", "use --task multi"},
+      {"shared_gpu", "give each rank of a host its own LOCAL_RANK"},
       {"tensor_not_saved", "leave out --checkpoint"},
+      {"too_few_gpus", "at most one rank for each GPU"},
       {"too_many_embeddings", "or use a smaller --hidden"},
       {"unlabelled_split", "NaN and negative labels count as none"},
       {"unreadable_checkpoint", "name another --checkpoint folder"},

@@ -66,8 +66,8 @@ class DeviceOperands {
                            cudaMemcpyHostToDevice, stream_));
     return static_cast<T*>(data);
   }
-  layers::Lists Upload(const TestLists& lists) {
-    const layers::Lists host = lists.view();
+  layers::NeighborLists Upload(const TestLists& lists) {
+    const layers::NeighborLists host = lists.view();
     return {Upload<int32_t>(IntTensor(lists.indptr)),
             Upload<int32_t>(IntTensor(lists.index)), host.rows, host.edges};
   }
