@@ -89,7 +89,7 @@ Neighbors WithSelfLoops(const Neighbors& lists) {
 
 at::Tensor Aggregate(Aggregation how, const at::Tensor& source,
                      const Neighbors& neighbors) {
-  if (source.is_cuda()) {
+  if (!source.is_cpu()) {
     return ReduceNeighbors(how == Aggregation::kMean  ? Reduction::kMean
                            : how == Aggregation::kSum ? Reduction::kSum
                                                       : Reduction::kMax,
@@ -103,7 +103,7 @@ at::Tensor Aggregate(Aggregation how, const at::Tensor& source,
 
 at::Tensor WeightedSumOfNeighbors(const at::Tensor& source,
                                   const Neighbors& neighbors) {
-  if (source.is_cuda()) {
+  if (!source.is_cpu()) {
     return ReduceNeighbors(Reduction::kWeightedSum, source, neighbors);
   }
   return Bag(source, neighbors, kBagSum, neighbors.edge_weight);
