@@ -150,7 +150,9 @@ absl::Status Trainer::TrainEpoch(MinibatchFeeder& feeder, uint32_t steps) {
 
 absl::StatusOr<bool> Trainer::Evaluate(MetricsRecord& record) {
   const SteadyTime start = SteadyNow();
-  MILLRACE_ASSIGN_OR_RETURN(record.metrics, run_->evaluator->Run());
+  const absl::StatusOr<SplitMetrics> metrics = run_->evaluator->Run();
+  if (!metrics.ok()) return OfEvaluation(metrics.status());
+  record.metrics = *metrics;
   record.eval_seconds = absl::ToDoubleSeconds(SteadyNow() - start);
   evaluated_ = true;
   if (!record.metrics.train.has_value() && state_.sums.labelled > 0 &&
@@ -243,10 +245,10 @@ absl::Status Trainer::EndRun() {
 }
 
 absl::Status Trainer::WritePrediction() {
-  MILLRACE_ASSIGN_OR_RETURN(
-      const at::Tensor rows,
-      run_->evaluator->Predict(options_.predict_embeddings));
-  return collectives_.rank() == 0 ? WriteMatrix(options_.predict, rows)
+  const absl::StatusOr<at::Tensor> rows =
+      run_->evaluator->Predict(options_.predict_embeddings);
+  if (!rows.ok()) return OfEvaluation(rows.status());
+  return collectives_.rank() == 0 ? WriteMatrix(options_.predict, *rows)
                                   : absl::OkStatus();
 }
 

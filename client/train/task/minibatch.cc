@@ -8,6 +8,7 @@
 #include "client/tensor/torch_status.h"
 #include "client/train/task/labels.h"
 #include "common/base/field_error.h"
+#include "common/base/host_memory.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 
@@ -67,12 +68,16 @@ void SendSeeds(at::Device device, Minibatch& minibatch) {
   }
 }
 
-// The lists of a relation, whose rows are nodes with these hop offsets.
-Neighbors SendLists(const EdgeTensors& edges, const Model& model,
-                    const std::vector<uint32_t>& hop_offsets) {
-  Neighbors lists{edges.indptr, edges.neighbor, {}, {}};
-  if (model.adds_self_loops()) lists = WithSelfLoops(lists);
-  return SendTo(model.device(), lists, hop_offsets);
+// Adds the self loops that the model needs, on the CPU.
+void AddSelfLoops(const Model& model, BatchTensors& tensors) {
+  if (!model.adds_self_loops()) return;
+  for (const GraphShape::Relation& relation : model.shape().relations) {
+    EdgeTensors& edges = tensors.edges[relation.number];
+    const Neighbors looped =
+        WithSelfLoops({edges.indptr, edges.neighbor, {}, {}});
+    edges.indptr = looped.indptr;
+    edges.neighbor = looped.index;
+  }
 }
 
 // Returns what the model reads, which CheckColumns() has found in the batch.
@@ -89,8 +94,9 @@ Subgraph MakeSubgraph(const Batch& batch, const BatchTensors& tensors,
   }
   for (const GraphShape::Relation& relation : shape.relations) {
     const EdgeTensors& edges = tensors.edges[relation.number];
-    graph.neighbors.push_back(
-        SendLists(edges, model, graph.nodes[relation.lists].hop_offsets));
+    graph.neighbors.push_back(SendTo(device,
+                                     {edges.indptr, edges.neighbor, {}, {}},
+                                     graph.nodes[relation.lists].hop_offsets));
     graph.edge_features.push_back(AsFloat(Send(edges.feature, device)));
   }
   if (shape.members >= 0) {
@@ -145,13 +151,31 @@ void AskForColumns(const Model& model, Columns& columns) {
   columns.edge_features = model.reads_edge_features();
 }
 
+uint64_t CopyBytes(const Batch& batch, const Model& model) {
+  if (model.device().is_cpu()) return 0;
+  constexpr int64_t kValue = sizeof(float);
+  uint64_t bytes = 0;
+  for (const GraphShape::Type& type : model.shape().types) {
+    const Array& feature = batch.nodes[type.number].feature;
+    bytes = SaturatedSum(
+        {bytes, SaturatedProduct({feature.element_count(), kValue})});
+  }
+  for (const GraphShape::Relation& relation : model.shape().relations) {
+    const EdgeBlock& edges = batch.edges[relation.number];
+    bytes = SaturatedSum(
+        {bytes, edges.indptr.total_bytes(), edges.neighbor.total_bytes()});
+  }
+  return bytes;
+}
+
 at::Tensor Minibatch::OfSeeds(const at::Tensor& result) const {
   return seed_rows.defined() ? result.index_select(0, seed_rows) : result;
 }
 
-absl::StatusOr<Minibatch> MakeMinibatch(const Batch& batch, const Model& model,
-                                        const Task& task) {
-  MILLRACE_ASSIGN_OR_RETURN(const BatchTensors tensors, ToTensors(batch));
+absl::StatusOr<Minibatch> MakeMinibatch(
+    const Batch& batch, const Model& model, const Task& task,
+    const std::function<void()>& begin_copies) {
+  MILLRACE_ASSIGN_OR_RETURN(BatchTensors tensors, ToTensors(batch));
   MILLRACE_RETURN_IF_ERROR(CheckColumns(tensors, model));
   Minibatch minibatch;
   MILLRACE_RETURN_IF_ERROR(FillSeeds(batch, tensors, task, minibatch));
@@ -159,6 +183,8 @@ absl::StatusOr<Minibatch> MakeMinibatch(const Batch& batch, const Model& model,
       minibatch.graph,
       CatchTorch(StrCat("reading a batch of ", minibatch.seeds, " seeds"),
                  [&]() -> absl::StatusOr<Subgraph> {
+                   AddSelfLoops(model, tensors);
+                   if (begin_copies != nullptr) begin_copies();
                    SendSeeds(model.device(), minibatch);
                    return MakeSubgraph(batch, tensors, model);
                  }));
