@@ -107,8 +107,12 @@ absl::Status Trainer::TrainOnStep(const FedStep& fed, MinibatchFeeder& feeder,
   MILLRACE_ASSIGN_OR_RETURN(
       const StepSums sums,
       run_->learner->Step(some ? &*fed.minibatch : nullptr, dropout,
-                          run_->plan->learning_rate.At(step.epoch),
-                          [&feeder] { feeder.CopyAhead(); }));
+                          run_->plan->learning_rate.At(step.epoch), [&] {
+                            // The device may run out of work meanwhile.
+                            clock.compute.Stop();
+                            feeder.CopyAhead();
+                            clock.compute.Start();
+                          }));
   clock.compute.Stop();
   if (!std::isfinite(sums.loss)) {
     const bool exact = model().config().precision == Precision::kFloat32;
@@ -206,7 +210,9 @@ bool Trainer::IsOutOfPatience() const {
 }
 
 absl::Status Trainer::Run() {
-  absl::Status done = TrainAndEvaluate();
+  // Streams and timers throw what LibTorch throws.
+  absl::Status done =
+      CatchTorch("training", [this] { return TrainAndEvaluate(); });
   // A run that ends early needs its last checkpoints as well.
   absl::Status written = run_->checkpoints->Finish();
   const bool tell = done.ok() || absl::IsCancelled(done);
