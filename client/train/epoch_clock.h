@@ -11,9 +11,11 @@
 
 namespace millrace {
 
-// Measures where the time of an epoch goes on this rank. On a device, copies
-// run beside the computation. Throws what LibTorch throws. Threads: one at a
-// time.
+// Measures where the time of an epoch goes on this rank: how long the host
+// waits for batches, and how long copies and steps take. On a device, copies
+// run beside steps, and both are timed by the device's events, without the
+// host's part of making minibatches. What is left of the time is the host's.
+// Throws what LibTorch throws. Threads: one at a time.
 class EpochClock {
  public:
   // Begins an epoch of a model on `device`, which `feeder` feeds and which must

@@ -36,7 +36,7 @@ namespace millrace {
 namespace {
 
 std::atomic<int64_t> used_bytes = 0;
-std::atomic<bool> events_fail = false;
+std::atomic<int64_t> events_left = std::numeric_limits<int64_t>::max();
 std::atomic<int64_t> list_reductions = 0;
 std::atomic<int64_t> capacity_bytes = std::numeric_limits<int64_t>::max();
 
@@ -374,7 +374,7 @@ class Guard final
   }
   void record(void** event, const c10::Stream& stream, const c10::DeviceIndex,
               const c10::EventFlag) const override {
-    TORCH_CHECK(!events_fail, "pretend error: the device is lost");
+    TORCH_CHECK(events_left-- > 0, "pretend error: the device is lost");
     if (*event == nullptr) *event = new Event;
     *Of(*event) = {std::chrono::steady_clock::now(),
                    PretendStreamTimes(stream.id())};
@@ -429,7 +429,7 @@ int64_t BytesOfPretendDevice() { return used_bytes; }
 
 void SetPretendMemory(int64_t bytes) { capacity_bytes = bytes; }
 
-void FailPretendEvents(bool fail) { events_fail = fail; }
+void LimitPretendEvents(int64_t events) { events_left = events; }
 
 int64_t ListReductionsOfPretendDevice() { return list_reductions; }
 

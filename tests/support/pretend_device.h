@@ -24,9 +24,8 @@ int64_t BytesOfPretendDevice();
 // than so many bytes together.
 void SetPretendMemory(int64_t bytes);
 
-// Lets the recording of events throw from now on, as when a GPU is lost, or no
-// longer.
-void FailPretendEvents(bool fail);
+// Lets the recording of events throw, as when a GPU is lost, after so many more.
+void LimitPretendEvents(int64_t events);
 
 // Whether a copy that does not block, as out of pinned memory, may still read
 // this byte of the host's memory: the host has not waited for it.

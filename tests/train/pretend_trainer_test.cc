@@ -280,14 +280,17 @@ TEST(PretendTrainerTest, ALostDeviceEndsTheRunWithAnError) {
   const auto source = Serve(ClassGraph(120, 60), "pretend_lost");
   PretendAccelerator pretend;
   RunRanks(1, [&](Collectives& collectives) {
-    auto trainer =
-        Trainer::Create(source, collectives, SmallRun(), pretend).value();
-    FailPretendEvents(true);
-    const absl::Status status = trainer->Run();
-    FailPretendEvents(false);
-    EXPECT_TRUE(absl::IsInternal(status)) << status;
-    EXPECT_THAT(std::string(status.message()),
-                ::testing::HasSubstr("the device is lost"));
+    // Copies and steps begin and end with events.
+    for (int events = 0; events < 12; ++events) {
+      auto trainer =
+          Trainer::Create(source, collectives, SmallRun(), pretend).value();
+      LimitPretendEvents(events);
+      const absl::Status status = trainer->Run();
+      LimitPretendEvents(std::numeric_limits<int64_t>::max());
+      EXPECT_TRUE(absl::IsInternal(status)) << status;
+      EXPECT_THAT(std::string(status.message()),
+                  ::testing::HasSubstr("the device is lost"));
+    }
   });
 }
 
