@@ -19,6 +19,16 @@ std::optional<c10::Stream> CopyStream(c10::Device device) {
       .getStreamFromGlobalPool(device);
 }
 
+// Waits for an event or a stream. If that throws, the device is lost and reads
+// no memory.
+template <typename Awaited>
+void WaitFor(const Awaited& awaited) noexcept {
+  try {
+    awaited.synchronize();
+  } catch (const std::exception&) {
+  }
+}
+
 // Whether the step's minibatch is still to be made.
 bool IsToFill(const FedStep& fed) {
   return fed.step.batch.has_value() && !fed.minibatch.has_value();
@@ -27,11 +37,7 @@ bool IsToFill(const FedStep& fed) {
 }  // namespace
 
 void WaitForEvent::operator()(c10::Event* event) const noexcept {
-  try {
-    event->synchronize();
-  } catch (const std::exception&) {
-    // The device is lost and reads nothing.
-  }
+  WaitFor(*event);
   delete event;
 }
 
@@ -65,19 +71,10 @@ absl::Status MinibatchFeeder::Fill(FedStep& fed) {
   absl::Status made =
       CatchTorch("copying a batch", [&] { return MakeCopies(fed); });
   if (made.ok()) return made;
-  WaitForCopies();
+  if (copies_.has_value()) WaitFor(*copies_);
   fed.minibatch.reset();
   fed.arrival.reset();
   return made;
-}
-
-void MinibatchFeeder::WaitForCopies() const noexcept {
-  if (!copies_.has_value()) return;
-  try {
-    copies_->synchronize();
-  } catch (const std::exception&) {
-    // The device is lost and reads nothing.
-  }
 }
 
 MinibatchFeeder::MaybeStep MinibatchFeeder::Fetch() {

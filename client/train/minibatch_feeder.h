@@ -73,7 +73,6 @@ class MinibatchFeeder {
   // nothing reads the batch if it fails.
   absl::Status Fill(FedStep& fed);
   absl::Status MakeCopies(FedStep& fed);
-  void WaitForCopies() const noexcept;
 
   const std::unique_ptr<Loader> loader_;
   const Model& model_;

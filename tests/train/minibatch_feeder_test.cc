@@ -288,6 +288,28 @@ TEST_P(PretendFeederTest, ACopyAheadThatDoesNotFitIsMadeLater) {
   EXPECT_GT(BytesOfPretendDevice(), before);
 }
 
+TEST_P(PretendFeederTest, KnowsWhatACopyTakesAtLeast) {
+  const LoaderStep step = *MakeLoader(source_)->Next().value();
+  const uint64_t bytes = CopyBytes(*step.batch, *model_);
+  // The features, in 6 columns, are most of it.
+  EXPECT_GT(bytes,
+            sizeof(float) * static_cast<uint64_t>(
+                                step.batch->nodes[0].feature.element_count()));
+  const int64_t before = BytesOfPretendDevice();
+  int begun = 0;
+  const auto minibatch = MakeMinibatch(*step.batch, *model_, Task(), [&] {
+    ++begun;
+    EXPECT_EQ(BytesOfPretendDevice(), before);
+  });
+  EXPECT_TRUE(minibatch.ok());
+  EXPECT_EQ(begun, 1);
+  const auto took = static_cast<uint64_t>(BytesOfPretendDevice() - before);
+  EXPECT_LE(bytes, took);
+  EXPECT_GT(bytes, took / 2);
+  EXPECT_EQ(CopyBytes(*step.batch, *Model::Create(model_->config()).value()),
+            0u);
+}
+
 TEST_P(PretendFeederTest, ACopyThatDoesNotFitWhenItIsNeededIsAnError) {
   MinibatchFeeder feeder(MakeLoader(source_), *model_, Task());
   ASSERT_TRUE(feeder.Next().ok());
