@@ -26,21 +26,30 @@ size_t CountOf(std::string_view part, std::string_view text) {
   return count;
 }
 
+// Returns what `body` logs, to whichever file the log goes.
+template <typename Body>
+std::string LogOf(Body&& body) {
+  CapturedOutput out(STDOUT_FILENO);
+  CapturedOutput err(STDERR_FILENO);
+  body();
+  return out.Stop() + err.Stop();
+}
+
 TEST(WarningLinesTest, LogsEachTextOnce) {
-  CapturedOutput log(STDOUT_FILENO);
   WarningLines lines;
-  std::vector<std::thread> threads;
-  for (int i = 0; i < 4; ++i) {
-    threads.emplace_back([&lines] {
-      const c10::WarningUtils::WarningHandlerGuard guard(&lines);
-      for (int step = 0; step < 50; ++step) {
-        Warn("index_add has no deterministic implementation");
-        Warn("cumsum has no deterministic implementation");
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  const std::string text = log.Stop();
+  const std::string text = LogOf([&lines] {
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) {
+      threads.emplace_back([&lines] {
+        const c10::WarningUtils::WarningHandlerGuard guard(&lines);
+        for (int step = 0; step < 50; ++step) {
+          Warn("index_add has no deterministic implementation");
+          Warn("cumsum has no deterministic implementation");
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  });
   EXPECT_EQ(CountOf("index_add has no", text), 1u) << text;
   EXPECT_EQ(CountOf("cumsum has no", text), 1u) << text;
 }
@@ -48,17 +57,19 @@ TEST(WarningLinesTest, LogsEachTextOnce) {
 TEST(WarningLinesTest, RemembersALimitedNumberOfTexts) {
   WarningLines lines;
   const c10::WarningUtils::WarningHandlerGuard guard(&lines);
-  CapturedOutput before(STDOUT_FILENO);
-  for (int round = 0; round < 2; ++round) {
-    for (size_t i = 0; i < WarningLines::kTexts; ++i) {
-      Warn(StrCat("text ", i, "."));
+  const std::string many = LogOf([] {
+    for (int round = 0; round < 2; ++round) {
+      for (size_t i = 0; i < WarningLines::kTexts; ++i) {
+        Warn(StrCat("text ", i, "."));
+      }
     }
-  }
-  EXPECT_EQ(CountOf("text 0.", before.Stop()), 1u);
-  CapturedOutput after(STDOUT_FILENO);
-  Warn("another");
-  Warn("text 0.");
-  EXPECT_EQ(CountOf("text 0.", after.Stop()), 1u);
+  });
+  EXPECT_EQ(CountOf("text 0.", many), 1u);
+  const std::string after = LogOf([] {
+    Warn("another");
+    Warn("text 0.");
+  });
+  EXPECT_EQ(CountOf("text 0.", after), 1u);
 }
 
 }  // namespace
