@@ -8,8 +8,9 @@ namespace millrace {
 void WarningLines::process(const c10::Warning& warning) {
   {
     MutexLock lock(&mutex_);
+    if (logged_.contains(warning.msg())) return;
     if (logged_.size() >= kTexts) logged_.clear();
-    if (!logged_.insert(warning.msg()).second) return;
+    logged_.insert(warning.msg());
   }
   LogWarning(warning.msg());
 }
