@@ -95,7 +95,7 @@ class Evaluator {
   // otherwise, memory that other ranks already hold is counted twice.
   virtual absl::Status CheckMemory(bool predicts) const = 0;
 
-  // Fails like FullInference, Loader and Collectives.
+  // Fails like FullInference, SampledBatches, Loader and Collectives.
   virtual absl::StatusOr<SplitMetrics> Run() = 0;
 
   // Returns a row for every node of the seeds' type, kFloat in the order of
