@@ -81,18 +81,15 @@ Neighbors SendTo(at::Device device, const Neighbors& lists,
   return sent;
 }
 
-std::vector<Neighbors::Cut> ReadCuts(const Neighbors& lists,
-                                     const std::vector<uint32_t>& rows) {
+std::vector<uint32_t> ReadListEnds(const Neighbors& lists,
+                                   const std::vector<uint32_t>& rows) {
   const at::Tensor places =
       at::tensor(std::vector<int64_t>(rows.begin(), rows.end()), at::kLong);
-  const at::Tensor edges =
+  const at::Tensor ends =
       lists.indptr.index_select(0, places.to(lists.indptr.device()))
           .to(at::kCPU, at::kLong);
-  std::vector<Neighbors::Cut> cuts;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    cuts.push_back({rows[i], edges.const_data_ptr<int64_t>()[i]});
-  }
-  return cuts;
+  const int64_t* data = ends.const_data_ptr<int64_t>();
+  return {data, data + ends.numel()};
 }
 
 Neighbors WithSelfLoops(const Neighbors& lists) {
@@ -104,7 +101,7 @@ Neighbors WithSelfLoops(const Neighbors& lists) {
 
 at::Tensor Aggregate(Aggregation how, const at::Tensor& source,
                      const Neighbors& neighbors) {
-  if (source.is_cuda()) {
+  if (!source.is_cpu()) {
     return ReduceNeighbors(how == Aggregation::kMean  ? Reduction::kMean
                            : how == Aggregation::kSum ? Reduction::kSum
                                                       : Reduction::kMax,
@@ -118,7 +115,7 @@ at::Tensor Aggregate(Aggregation how, const at::Tensor& source,
 
 at::Tensor WeightedSumOfNeighbors(const at::Tensor& source,
                                   const Neighbors& neighbors) {
-  if (source.is_cuda()) {
+  if (!source.is_cpu()) {
     return ReduceNeighbors(Reduction::kWeightedSum, source, neighbors);
   }
   return Bag(source, neighbors, kBagSum, neighbors.edge_weight);

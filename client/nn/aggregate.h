@@ -40,10 +40,10 @@ Neighbors FirstRows(const Neighbors& all, int64_t rows);
 Neighbors SendTo(at::Device device, const Neighbors& lists,
                  const std::vector<uint32_t>& offsets);
 
-// Returns the cuts of lists on a device at each of `rows`, which must rise.
+// Returns how many edges the first `rows[i]` rows of lists on a device have.
 // Waits for the device's current stream.
-std::vector<Neighbors::Cut> ReadCuts(const Neighbors& lists,
-                                     const std::vector<uint32_t>& rows);
+std::vector<uint32_t> ReadListEnds(const Neighbors& lists,
+                                   const std::vector<uint32_t>& rows);
 
 // Lists of graphs in which node i is row i on both sides. Replaces each node's
 // self loops by exactly one, at the end of its list.

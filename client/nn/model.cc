@@ -163,19 +163,36 @@ int64_t Model::TargetRows(int layer, const SubgraphNodes& nodes) const {
   return offsets[std::min(hops, config_.layers - 1 - layer) + 1];
 }
 
-uint64_t Model::LayerBytes(const Subgraph& graph) const {
-  if (script_ != nullptr) return 0;
+uint64_t Model::OutputBytes(int layer, const Subgraph& graph) const {
   constexpr int64_t kValue = sizeof(float);
   uint64_t bytes = 0;
-  for (int i = 0; i < config_.layers; ++i) {
-    for (TypeIndex t = 0; t < types(); ++t) {
-      if (!Computes(i, t)) continue;
-      bytes =
-          SaturatedSum({bytes, SaturatedProduct({TargetRows(i, graph.nodes[t]),
-                                                 OutputWidth(i), kValue})});
-    }
+  for (TypeIndex t = 0; t < types(); ++t) {
+    if (!Computes(layer, t)) continue;
+    bytes = SaturatedSum(
+        {bytes, SaturatedProduct({TargetRows(layer, graph.nodes[t]),
+                                  OutputWidth(layer), kValue})});
   }
   return bytes;
+}
+
+uint64_t Model::LayerBytes(const Subgraph& graph) const {
+  if (script_ != nullptr) return 0;
+  uint64_t bytes = 0;
+  for (int i = 0; i < config_.layers; ++i) {
+    bytes = SaturatedSum({bytes, OutputBytes(i, graph)});
+  }
+  return bytes;
+}
+
+uint64_t Model::PassBytes(const Subgraph& graph) const {
+  if (script_ != nullptr) return 0;
+  uint64_t most = 0, before = 0;
+  for (int i = 0; i < config_.layers; ++i) {
+    const uint64_t bytes = OutputBytes(i, graph);
+    most = std::max(most, SaturatedSum({before, bytes}));
+    before = bytes;
+  }
+  return most;
 }
 
 void Model::TakeTargets(int layer, const Subgraph& graph,

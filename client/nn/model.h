@@ -109,6 +109,9 @@ class Model {
   // Bytes of the layers' outputs for `graph`, which training keeps until the
   // step is done: a lower bound of a step's memory. 0 for a script.
   uint64_t LayerBytes(const Subgraph& graph) const;
+  // The most bytes of them that a pass without gradients has at a time: those
+  // of a layer and of the one before it.
+  uint64_t PassBytes(const Subgraph& graph) const;
 
   // Null unless the seeds are edges.
   const Decoder* decoder() const { return decoder_.get(); }
@@ -155,6 +158,8 @@ class Model {
   Precision PrecisionOf(const Pass& pass) const;
   std::unique_ptr<Layer> MakeLayer(int layer, Initializer& initializer);
   void MakeNorms();
+  // Bytes of a layer's outputs.
+  uint64_t OutputBytes(int layer, const Subgraph& graph) const;
   // Number of rows that a layer computes.
   int64_t TargetRows(int layer, const SubgraphNodes& nodes) const;
   // Sets the target rows of a layer and their lists, from `input.source`.

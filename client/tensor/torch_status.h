@@ -15,6 +15,8 @@
 
 namespace millrace {
 
+constexpr Reason kOutOfMemory = {"out_of_memory"};
+
 // `wanted`: how much more was needed, such as "24 bytes"; empty if unknown.
 inline absl::Status OutOfMemory(std::string_view what,
                                 std::string_view wanted = "") {
@@ -22,8 +24,15 @@ inline absl::Status OutOfMemory(std::string_view what,
       absl::ResourceExhaustedError(StrCat(
           what, " ran out of memory",
           wanted.empty() ? "" : StrCat(" when it needed ", wanted, " more"))),
-      Reason{"out_of_memory"});
+      kOutOfMemory);
 }
+
+// Whether an error is from OutOfMemory().
+inline bool IsOutOfMemory(const absl::Status& status) {
+  return ReasonOf(status) == kOutOfMemory.word;
+}
+
+constexpr Reason kOutOfDeviceMemory = {"out_of_device_memory"};
 
 // `message`: that of a device's allocator, such as "CUDA out of memory. Tried
 // to allocate 20.00 MiB. GPU 0 has ...".
@@ -39,7 +48,12 @@ inline absl::Status OutOfDeviceMemory(std::string_view what,
   }
   return WithReason(absl::ResourceExhaustedError(StrCat(
                         what, " ran out of the device's memory", wanted)),
-                    Reason{"out_of_device_memory"});
+                    kOutOfDeviceMemory);
+}
+
+// Whether an error is from OutOfDeviceMemory().
+inline bool IsOutOfDeviceMemory(const absl::Status& status) {
+  return ReasonOf(status) == kOutOfDeviceMemory.word;
 }
 
 // Classifies an exception by its message, because LibTorch's CPU allocator has

@@ -11,8 +11,11 @@
 
 namespace millrace {
 
-// Measures where the time of an epoch goes on this rank. On a device, copies
-// run beside the computation. Threads: one at a time.
+// Measures where the time of an epoch goes on this rank: how long the host
+// waits for batches, and how long copies and steps take. On a device, copies
+// run beside steps, and both are timed by the device's events, without the
+// host's part of making minibatches. What is left of the time is the host's.
+// Throws what LibTorch throws. Threads: one at a time.
 class EpochClock {
  public:
   // Begins an epoch of a model on `device`, which `feeder` feeds and which must
@@ -41,7 +44,10 @@ class EpochClock {
   const absl::Duration waited_before_, copied_before_;
 
  public:
-  WorkTimer compute;  // the steps
+  // The steps, without the time in which the host starts copies for later ones.
+  // On a device, short waits for the host between two pieces of work count, and
+  // so does the wait for the gradients of other ranks.
+  WorkTimer compute;
 };
 
 }  // namespace millrace

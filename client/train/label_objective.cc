@@ -139,10 +139,10 @@ absl::StatusOr<RunInputs> LabelObjective::Read(
 
 absl::StatusOr<std::unique_ptr<Evaluator>> LabelObjective::MakeEvaluator(
     std::shared_ptr<BatchSource> source, const RunPlan& plan, Model& model,
-    Collectives& collectives) {
+    Collectives& collectives, const Accelerator& accelerator) {
   return std::make_unique<NodeEvaluator>(std::move(source), plan.options.job,
                                          model, collectives, std::move(tables_),
-                                         plan.options.evaluation);
+                                         plan.options.evaluation, accelerator);
 }
 
 Outcome LabelObjective::Forward(Model& model, const Minibatch& minibatch,

@@ -193,13 +193,13 @@ absl::StatusOr<RunInputs> LinkObjective::Read(
 
 absl::StatusOr<std::unique_ptr<Evaluator>> LinkObjective::MakeEvaluator(
     std::shared_ptr<BatchSource> source, const RunPlan& plan, Model& model,
-    Collectives& collectives) {
+    Collectives& collectives, const Accelerator& accelerator) {
   const EvaluationOptions& evaluation = plan.options.evaluation;
   LinkEvaluator::Splits splits = EvaluatedSplits(plan, source->manifest());
   const Tables tables = std::exchange(tables_, {});
   if (NeedsKnownEdges(evaluation)) splits.known = tables.All();
   return LinkEvaluator::Create(std::move(source), plan.options.job, model,
-                               collectives, splits, evaluation);
+                               collectives, splits, evaluation, accelerator);
 }
 
 Outcome LinkObjective::Forward(Model& model, const Minibatch& minibatch,

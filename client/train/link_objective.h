@@ -33,7 +33,7 @@ class LinkObjective final : public Objective {
                                  const RunPlan& plan) override;
   absl::StatusOr<std::unique_ptr<Evaluator>> MakeEvaluator(
       std::shared_ptr<BatchSource> source, const RunPlan& plan, Model& model,
-      Collectives& collectives) override;
+      Collectives& collectives, const Accelerator& accelerator) override;
   Outcome Forward(Model& model, const Minibatch& minibatch,
                   const Pass& pass) const override;
 

@@ -4,11 +4,11 @@
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
+#include <exception>
 #include <utility>
 
 #include "client/tensor/torch_status.h"
 #include "common/base/status_macros.h"
-#include "common/base/steady_time.h"
 
 namespace millrace {
 namespace {
@@ -19,7 +19,27 @@ std::optional<c10::Stream> CopyStream(c10::Device device) {
       .getStreamFromGlobalPool(device);
 }
 
+// Waits for an event or a stream. If that throws, the device is lost and reads
+// no memory.
+template <typename Awaited>
+void WaitFor(const Awaited& awaited) noexcept {
+  try {
+    awaited.synchronize();
+  } catch (const std::exception&) {
+  }
+}
+
+// Whether the step's minibatch is still to be made.
+bool IsToFill(const FedStep& fed) {
+  return fed.step.batch.has_value() && !fed.minibatch.has_value();
+}
+
 }  // namespace
+
+void WaitForEvent::operator()(c10::Event* event) const noexcept {
+  WaitFor(*event);
+  delete event;
+}
 
 MinibatchFeeder::MinibatchFeeder(std::unique_ptr<Loader> loader,
                                  const Model& model, const Task& task)
@@ -29,60 +49,74 @@ MinibatchFeeder::MinibatchFeeder(std::unique_ptr<Loader> loader,
       copies_(CopyStream(model.device())),
       timer_(model.device()) {}
 
-absl::StatusOr<FedStep> MinibatchFeeder::MakeStep(LoaderStep step) {
-  FedStep fed{std::move(step), std::nullopt};
-  if (!fed.step.batch.has_value()) return fed;
+absl::Status MinibatchFeeder::MakeCopies(FedStep& fed) {
   // This memory belongs to the copy stream, though the compute stream reads it.
   // A step frees it only after the host has waited for the compute stream.
   const c10::OptionalStreamGuard guard(copies_);
   timer_.Start();
-  MILLRACE_ASSIGN_OR_RETURN(fed.minibatch,
-                            MakeMinibatch(*fed.step.batch, model_, task_));
+  MILLRACE_ASSIGN_OR_RETURN(
+      fed.minibatch, MakeMinibatch(*fed.step.batch, model_, task_,
+                                   // A device has no part in the work before.
+                                   [this] {
+                                     if (copies_.has_value()) timer_.Start();
+                                   }));
   timer_.Stop();
-  if (copies_.has_value()) {
-    fed.arrival.emplace(copies_->device_type());
-    fed.arrival->record(*copies_);
-  }
-  return fed;
+  if (!copies_.has_value()) return absl::OkStatus();
+  fed.arrival.reset(new c10::Event(copies_->device_type()));
+  fed.arrival->record(*copies_);
+  return absl::OkStatus();
+}
+
+absl::Status MinibatchFeeder::Fill(FedStep& fed) {
+  absl::Status made =
+      CatchTorch("copying a batch", [&] { return MakeCopies(fed); });
+  if (made.ok()) return made;
+  if (copies_.has_value()) WaitFor(*copies_);
+  fed.minibatch.reset();
+  fed.arrival.reset();
+  return made;
 }
 
 MinibatchFeeder::MaybeStep MinibatchFeeder::Fetch() {
   MILLRACE_ASSIGN_OR_RETURN(std::optional<LoaderStep> step, loader_->Next());
   if (!step.has_value()) return std::optional<FedStep>();
-  return CatchTorch("copying a batch", [&]() -> MaybeStep {
-    MILLRACE_ASSIGN_OR_RETURN(FedStep fed, MakeStep(*std::move(step)));
-    return fed;
-  });
+  return FedStep{*std::move(step), std::nullopt};
 }
 
 MinibatchFeeder::MaybeStep MinibatchFeeder::Next() {
-  if (ahead_.empty()) {
-    const SteadyTime start = SteadyNow();
-    const absl::Duration before = loader_->waited();
-    ahead_.push_back(Fetch());
-    waited_ +=
-        copies_.has_value() ? SteadyNow() - start : loader_->waited() - before;
-  }
+  if (ahead_.empty()) ahead_.push_back(Fetch());
   // Nothing follows an error or the end.
-  MILLRACE_RETURN_IF_ERROR(ahead_.front().status());
-  if (!ahead_.front()->has_value()) return std::optional<FedStep>();
-  MaybeStep next = std::move(ahead_.front());
+  MaybeStep& front = ahead_.front();
+  if (front.ok() && front->has_value() && IsToFill(**front)) {
+    const absl::Status filled = Fill(**front);
+    if (!filled.ok()) front = filled;
+  }
+  MILLRACE_RETURN_IF_ERROR(front.status());
+  if (!front->has_value()) return std::optional<FedStep>();
+  MaybeStep next = std::move(front);
   ahead_.pop_front();
-  if ((*next)->arrival.has_value()) {
+  if ((*next)->arrival == nullptr) return next;
+  return CatchTorch("waiting for the copy of a batch", [&] {
     const c10::impl::VirtualGuardImpl guard(copies_->device_type());
     (*next)->arrival->block(guard.getStream(copies_->device()));
-  }
-  return next;
+    return std::move(next);
+  });
 }
 
 bool MinibatchFeeder::MayGoOn() const {
-  return ahead_.empty() || (ahead_.back().ok() && ahead_.back()->has_value());
+  if (ahead_.empty()) return true;
+  const MaybeStep& last = ahead_.back();
+  return last.ok() && last->has_value() && !IsToFill(**last);
 }
 
 void MinibatchFeeder::CopyAhead() {
   if (!copies_.has_value()) return;
   while (ahead_.size() < kAhead && loader_->ready() && MayGoOn()) {
     ahead_.push_back(Fetch());
+    MaybeStep& last = ahead_.back();
+    if (!last.ok() || !last->has_value() || !IsToFill(**last)) continue;
+    const absl::Status filled = Fill(**last);
+    if (!filled.ok() && !IsOutOfDeviceMemory(filled)) last = filled;
   }
 }
 

@@ -19,12 +19,19 @@
 
 namespace millrace {
 
-// A step of a loader, with its minibatch on the model's device.
+// Waits for an event before it deletes it.
+struct WaitForEvent {
+  void operator()(c10::Event* event) const noexcept;
+};
+
+// A step of a loader, with its minibatch on the model's device. Its destructor
+// waits for the minibatch's copy, which reads the batch's memory.
 struct FedStep {
   LoaderStep step;  // its batch's memory must stay until the step is done
   std::optional<Minibatch> minibatch;  // absent like the step's batch
-  // When the minibatch is there; absent on the CPU.
-  std::optional<c10::Event> arrival = std::nullopt;
+  // When the minibatch is there; null on the CPU and without a batch. Is
+  // destroyed first.
+  std::unique_ptr<c10::Event, WaitForEvent> arrival = nullptr;
 };
 
 // Gives the steps of a loader in order. For a device, copies their minibatches
@@ -34,7 +41,7 @@ class MinibatchFeeder {
  public:
   static constexpr size_t kAhead = 2;
 
-  // Keeps a reference to `model`.
+  // Keeps a reference to `model`. Throws what LibTorch throws.
   MinibatchFeeder(std::unique_ptr<Loader> loader, const Model& model,
                   const Task& task);
 
@@ -42,32 +49,36 @@ class MinibatchFeeder {
 
   // Returns the next step, or nullopt when all epochs are done. Work that the
   // device's current stream gets afterwards waits for the minibatch. Waits for
-  // the batch. Fails like Loader::Next and MakeMinibatch.
+  // the batch. Fails like Loader::Next and MakeMinibatch; INTERNAL from
+  // LibTorch.
   absl::StatusOr<std::optional<FedStep>> Next();
   // Starts the copies of steps whose batches have arrived. Call it while the
-  // device computes. An error shows when Next() comes to its step. Does nothing
-  // on the CPU.
+  // device computes. An error shows when Next() comes to its step. A copy that
+  // does not fit into the device's memory is made again there, where earlier
+  // steps take none, and is the last one until then. Does nothing on the CPU.
   void CopyAhead();
 
-  // Time that Next() has spent waiting for batches.
-  absl::Duration waited() const { return waited_; }
-  // Time that making minibatches has taken: copies to the device, or work on
-  // the CPU. Waits for copies.
+  // Time that the host has spent waiting for batches.
+  absl::Duration waited() const { return loader_->waited(); }
+  // Time that copies to the device have taken or, on the CPU, making
+  // minibatches. Waits for copies. Throws what LibTorch throws.
   absl::Duration copied() { return timer_.Total(); }
 
  private:
   using MaybeStep = absl::StatusOr<std::optional<FedStep>>;
   MaybeStep Fetch();
-  // Whether there may be steps after those in ahead_.
+  // Whether there may be steps after those in ahead_, and memory for them.
   bool MayGoOn() const;
-  absl::StatusOr<FedStep> MakeStep(LoaderStep step);
+  // Makes the minibatch of a step that has a batch and no minibatch. Afterwards
+  // nothing reads the batch if it fails.
+  absl::Status Fill(FedStep& fed);
+  absl::Status MakeCopies(FedStep& fed);
 
   const std::unique_ptr<Loader> loader_;
   const Model& model_;
   const Task task_;
   const std::optional<c10::Stream> copies_;  // absent on the CPU
   WorkTimer timer_;
-  absl::Duration waited_;
   std::deque<MaybeStep> ahead_;
 };
 

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "client/nn/graph_shape.h"
 #include "client/nn/model.h"
+#include "client/train/device/accelerator.h"
 #include "client/train/eval/evaluator.h"
 #include "client/train/group/collectives.h"
 #include "client/train/run/training_order.h"
@@ -61,10 +62,11 @@ class Objective {
   virtual absl::StatusOr<RunInputs> Read(std::shared_ptr<BatchSource> source,
                                          const RunPlan& plan) = 0;
   // Returns an evaluator for the splits that Read() found, which keeps
-  // references to `model` and `collectives`. Fails like LinkEvaluator::Create.
+  // references to `model`, `collectives` and `accelerator`. Fails like
+  // LinkEvaluator::Create.
   virtual absl::StatusOr<std::unique_ptr<Evaluator>> MakeEvaluator(
       std::shared_ptr<BatchSource> source, const RunPlan& plan, Model& model,
-      Collectives& collectives) = 0;
+      Collectives& collectives, const Accelerator& accelerator) = 0;
 
   // Runs a forward pass over a batch. Throws what LibTorch throws.
   virtual Outcome Forward(Model& model, const Minibatch& minibatch,

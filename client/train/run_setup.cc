@@ -90,8 +90,8 @@ absl::Status MakeLearner(Collectives& collectives, Accelerator& accelerator,
       std::unique_ptr<Model> model,
       MakeRunModel(*run.plan, run.inputs.model, collectives, accelerator));
   MILLRACE_ASSIGN_OR_RETURN(
-      run.evaluator,
-      run.objective->MakeEvaluator(run.source, *run.plan, *model, collectives));
+      run.evaluator, run.objective->MakeEvaluator(run.source, *run.plan, *model,
+                                                  collectives, accelerator));
   MILLRACE_RETURN_IF_ERROR(run.evaluator->CheckMemory(
       !options.predict.empty() && !options.predict_embeddings));
   // No rank may take memory before all ranks have checked what is available.

@@ -47,24 +47,17 @@ TrainStep::TrainStep(Model& model, Collectives& collectives,
     : model_(model),
       collectives_(collectives),
       objective_(objective),
-      accelerator_(accelerator),
+      memory_(accelerator, Reason{"batch_too_large"}),
       reducer_(reducer == nullptr ? std::make_unique<HostReducer>(collectives)
                                   : std::move(reducer)),
       buckets_(model.parameters().parameters(), kTailSize, model.device(),
                *reducer_) {}
 
-// Batches have similar sizes, so it is enough to check those that are twice as
-// large as any checked before.
 absl::Status TrainStep::CheckBatchMemory(const Minibatch& minibatch) {
-  const uint64_t bytes = model_.LayerBytes(minibatch.graph);
-  if (bytes / 2 < checked_bytes_) return absl::OkStatus();
-  checked_bytes_ = bytes;
-  return WithReason(accelerator_.CheckMemory(
-                        StrCat("training on a batch of ", minibatch.seeds,
-                               " seeds and their neighbours with ",
-                               model_.config().hidden, " hidden columns"),
-                        {.process = bytes, .host = bytes}),
-                    Reason{"batch_too_large"});
+  return memory_.Check(StrCat("training on a batch of ", minibatch.seeds,
+                              " seeds and their neighbours with ",
+                              model_.config().hidden, " hidden columns"),
+                       model_.LayerBytes(minibatch.graph));
 }
 
 absl::Status TrainStep::ForwardBackward(const Minibatch& minibatch,

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "client/nn/model.h"
 #include "client/train/device/accelerator.h"
+#include "client/train/device/memory_check.h"
 #include "client/train/device/reducer.h"
 #include "client/train/gradient_buckets.h"
 #include "client/train/group/collectives.h"
@@ -79,8 +80,7 @@ class TrainStep {
   Model& model_;
   Collectives& collectives_;
   const Objective& objective_;
-  Accelerator& accelerator_;
-  uint64_t checked_bytes_ = 0;  // the largest LayerBytes() that was checked
+  MemoryCheck memory_;
   int64_t seeds_since_average_ = 0;
   const std::unique_ptr<Reducer> reducer_;
   GradientBuckets buckets_;  // behind the gradients: loss, labelled, correct

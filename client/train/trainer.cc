@@ -109,8 +109,12 @@ absl::Status Trainer::TrainOnStep(const FedStep& fed, MinibatchFeeder& feeder,
   MILLRACE_ASSIGN_OR_RETURN(
       const StepSums sums,
       run_->learner->Step(some ? &*fed.minibatch : nullptr, dropout,
-                          run_->plan->learning_rate.At(step.epoch),
-                          [&feeder] { feeder.CopyAhead(); }));
+                          run_->plan->learning_rate.At(step.epoch), [&] {
+                            // The device may run out of work meanwhile.
+                            clock.compute.Stop();
+                            feeder.CopyAhead();
+                            clock.compute.Start();
+                          }));
   clock.compute.Stop();
   if (!std::isfinite(sums.loss)) {
     const bool exact = model().config().precision == Precision::kFloat32;
@@ -152,7 +156,9 @@ absl::Status Trainer::TrainEpoch(MinibatchFeeder& feeder, uint32_t steps) {
 
 absl::StatusOr<bool> Trainer::Evaluate(MetricsRecord& record) {
   const SteadyTime start = SteadyNow();
-  MILLRACE_ASSIGN_OR_RETURN(record.metrics, run_->evaluator->Run());
+  const absl::StatusOr<SplitMetrics> metrics = run_->evaluator->Run();
+  if (!metrics.ok()) return OfEvaluation(metrics.status());
+  record.metrics = *metrics;
   record.eval_seconds = absl::ToDoubleSeconds(SteadyNow() - start);
   evaluated_ = true;
   if (!record.metrics.train.has_value() && state_.sums.labelled > 0 &&
@@ -206,7 +212,9 @@ bool Trainer::IsOutOfPatience() const {
 }
 
 absl::Status Trainer::Run() {
-  absl::Status done = TrainAndEvaluate();
+  // Streams and timers throw what LibTorch throws.
+  absl::Status done =
+      CatchTorch("training", [this] { return TrainAndEvaluate(); });
   // A run that ends early needs its last checkpoints as well.
   absl::Status written = run_->checkpoints->Finish();
   const bool tell = done.ok() || absl::IsCancelled(done);
@@ -245,10 +253,10 @@ absl::Status Trainer::EndRun() {
 }
 
 absl::Status Trainer::WritePrediction() {
-  MILLRACE_ASSIGN_OR_RETURN(
-      const at::Tensor rows,
-      run_->evaluator->Predict(options_.predict_embeddings));
-  return collectives_.rank() == 0 ? WriteMatrix(options_.predict, rows)
+  const absl::StatusOr<at::Tensor> rows =
+      run_->evaluator->Predict(options_.predict_embeddings);
+  if (!rows.ok()) return OfEvaluation(rows.status());
+  return collectives_.rank() == 0 ? WriteMatrix(options_.predict, *rows)
                                   : absl::OkStatus();
 }
 

@@ -45,8 +45,9 @@ class Trainer {
   ~Trainer();
 
   // Trains the epochs that are left, evaluates and predicts; returns when the
-  // checkpoints are on disk. CANCELLED: interrupted. If a checkpoint cannot be
-  // written, the run ends at its next step.
+  // checkpoints are on disk. CANCELLED: interrupted. INTERNAL: from LibTorch,
+  // such as when a device is lost. If a checkpoint cannot be written, the run
+  // ends at its next step.
   absl::Status Run();
 
   Model& model();

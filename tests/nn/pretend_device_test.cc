@@ -3,6 +3,9 @@
 #include "tests/support/pretend_device.h"
 
 #include <ATen/ATen.h>
+#include <c10/core/Event.h>
+#include <c10/core/StreamGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -120,7 +123,12 @@ TEST_P(PretendDeviceTest, ModelsHaveTheBitsOfTheCpu) {
   if (config.kind == ModelKind::kGat || config.kind == ModelKind::kGatv2) {
     graph.neighbors[0] = WithSelfLoops(graph.neighbors[0]);
   }
+  const int64_t before = ListReductionsOfPretendDevice();
   ExpectSameBits(config, GraphShape::Homogeneous(5), graph);
+  const bool attends =
+      config.kind == ModelKind::kGat || config.kind == ModelKind::kGatv2;
+  EXPECT_EQ(ListReductionsOfPretendDevice() - before,
+            attends ? 0 : config.layers);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -145,6 +153,76 @@ TEST(PretendDeviceMemoryTest, TheHostCannotTouchATensor) {
         static_cast<void>(value);
       },
       "");
+}
+
+class PretendStreamTest : public ::testing::Test {
+ protected:
+  // Returns ones that another stream writes.
+  at::Tensor Written() const {
+    const c10::StreamGuard guard(other_);
+    return at::ones({3}, at::TensorOptions(at::kFloat).device(PretendDevice()));
+  }
+  c10::Event Record() const {
+    c10::Event event(c10::kPrivateUse1);
+    event.record(other_);
+    return event;
+  }
+
+  const c10::impl::VirtualGuardImpl guard_{c10::kPrivateUse1};
+  const c10::Stream other_ = guard_.getStreamFromGlobalPool(PretendDevice());
+  const c10::Stream own_ = guard_.getStream(PretendDevice());
+};
+
+TEST_F(PretendStreamTest, AStreamMustWaitForWhatAnotherWrites) {
+  const c10::Event early = Record();
+  const at::Tensor ones = Written();
+  EXPECT_THROW(ones.sum(), c10::Error);
+  EXPECT_THROW(ones.cpu(), c10::Error);
+  EXPECT_THROW(at::Tensor(ones).zero_(), c10::Error);
+  EXPECT_THROW(ones.index({at::zeros({1}, ones.options().dtype(at::kLong))}),
+               c10::Error);
+  // An event from before the write.
+  early.block(own_);
+  EXPECT_THROW(ones.sum(), c10::Error);
+  Record().block(own_);
+  EXPECT_EQ(ones.sum().item().toDouble(), 3);
+  // Other streams have not waited.
+  const c10::StreamGuard third(guard_.getStreamFromGlobalPool(PretendDevice()));
+  const at::Tensor more = Written();
+  EXPECT_THROW(more.sum(), c10::Error);
+}
+
+TEST_F(PretendStreamTest, TheHostCanWaitInPlaceOfTheStream) {
+  const at::Tensor one = Written();
+  Record().synchronize();
+  EXPECT_EQ(one.sum().item().toDouble(), 3);
+  const at::Tensor two = Written();
+  EXPECT_THROW(two.sum(), c10::Error);
+  other_.synchronize();
+  EXPECT_EQ(two.sum().item().toDouble(), 3);
+  const at::Tensor three = Written();
+  {
+    const c10::StreamGuard guard(other_);
+    three.cpu();
+  }
+  EXPECT_EQ(three.sum().item().toDouble(), 3);
+}
+
+TEST_F(PretendStreamTest, KnowsWhatTheHostMustLeaveInPlace) {
+  const at::Tensor source = at::ones({3});
+  const float* memory = source.const_data_ptr<float>();
+  source.to(PretendDevice());
+  EXPECT_FALSE(PretendDeviceReads(memory));
+  {
+    const c10::StreamGuard guard(other_);
+    source.to(PretendDevice(), /*non_blocking=*/true);
+  }
+  EXPECT_TRUE(PretendDeviceReads(memory + 2));
+  EXPECT_FALSE(PretendDeviceReads(memory + 3));
+  own_.synchronize();
+  EXPECT_TRUE(PretendDeviceReads(memory));
+  other_.synchronize();
+  EXPECT_FALSE(PretendDeviceReads(memory));
 }
 
 TEST(PretendDeviceMemoryTest, DevicesDoNotMix) {

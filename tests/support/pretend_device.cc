@@ -5,6 +5,8 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>
 #include <ATen/native/CPUFallback.h>
+#include <ATen/ops/_embedding_bag.h>
+#include <ATen/ops/_embedding_bag_backward.h>
 #include <ATen/ops/_index_put_impl.h>
 #include <ATen/ops/_reshape_alias_native.h>
 #include <ATen/ops/as_strided_native.h>
@@ -13,6 +15,7 @@
 #include <ATen/ops/index.h>
 #include <ATen/ops/native_batch_norm.h>
 #include <ATen/ops/view_native.h>
+#include <ATen/ops/zeros.h>
 #include <c10/core/Allocator.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <sys/mman.h>
@@ -20,16 +23,21 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstring>
 #include <limits>
 #include <memory>
 
+#include "tests/support/pretend_streams.h"
+
 namespace millrace {
 namespace {
 
 std::atomic<int64_t> used_bytes = 0;
+std::atomic<int64_t> events_left = std::numeric_limits<int64_t>::max();
+std::atomic<int64_t> list_reductions = 0;
 std::atomic<int64_t> capacity_bytes = std::numeric_limits<int64_t>::max();
 
 // Memory that is mapped twice: the program has the address of `seen`, which
@@ -60,7 +68,15 @@ class Block {
   Block& operator=(const Block&) = delete;
 
   void* seen() const { return seen_; }
-  std::byte* used() const { return static_cast<std::byte*>(used_); }
+  // For an operator in the current stream.
+  std::byte* Read() const {
+    ReadInPretendStream(written_);
+    return static_cast<std::byte*>(used_);
+  }
+  std::byte* Write() {
+    WriteInPretendStream(written_);
+    return static_cast<std::byte*>(used_);
+  }
 
  private:
   void* Map(int file, int protection) const {
@@ -72,6 +88,7 @@ class Block {
   const size_t bytes_;
   void* seen_ = nullptr;
   void* used_ = nullptr;
+  StreamWork written_;  // last
 };
 
 class PretendAllocator final : public c10::Allocator {
@@ -94,20 +111,44 @@ class PretendAllocator final : public c10::Allocator {
 PretendAllocator allocator;
 REGISTER_ALLOCATOR(c10::kPrivateUse1, &allocator);
 
-// The tensor as operators see it.
-at::Tensor OnHost(const at::Tensor& tensor) {
+// The tensor as operators see it that read it or, with `writes`, change it.
+at::Tensor OnHost(const at::Tensor& tensor, bool writes = false) {
   if (!tensor.is_privateuseone()) return tensor;
-  const auto* block =
-      static_cast<const Block*>(tensor.storage().data_ptr().get_context());
+  auto* block = static_cast<Block*>(tensor.storage().data_ptr().get_context());
   if (block == nullptr) {
     return at::empty_strided(tensor.sizes(), tensor.strides(),
                              tensor.options().device(at::kCPU));
   }
   return at::from_blob(
-      block->used() +
+      (writes ? block->Write() : block->Read()) +
           tensor.storage_offset() * static_cast<int64_t>(tensor.itemsize()),
       tensor.sizes(), tensor.strides(),
       at::TensorOptions().dtype(tensor.dtype()));
+}
+
+// While one is there, this thread runs an operator, whose copies to the host
+// and back are none of the program's.
+class Operator {
+ public:
+  Operator() { ++depth_; }
+  ~Operator() { --depth_; }
+  Operator(const Operator&) = delete;
+  Operator& operator=(const Operator&) = delete;
+
+  static bool IsRunning() { return depth_ > 0; }
+
+ private:
+  static thread_local int depth_;
+};
+thread_local int Operator::depth_ = 0;
+
+// Does what a copy of the program's means for the host.
+void EndCopy(const at::Tensor& from, bool non_blocking) {
+  if (Operator::IsRunning()) return;
+  if (!non_blocking) {
+    return WaitForPretendStreams(PretendStreamTimes(CurrentPretendStream()));
+  }
+  if (from.is_cpu()) NoteCopyOfHostMemory(from.const_data_ptr(), from.nbytes());
 }
 
 constexpr c10::DispatchKeySet kKeys(c10::DispatchKey::PrivateUse1);
@@ -127,15 +168,17 @@ at::Tensor EmptyStrided(at::IntArrayRef size, at::IntArrayRef stride,
                                            c10::dtype_or_default(dtype));
 }
 
-at::Tensor CopyFrom(const at::Tensor& from, const at::Tensor& to, bool) {
-  OnHost(to).copy_(OnHost(from));
+at::Tensor CopyFrom(const at::Tensor& from, const at::Tensor& to,
+                    bool non_blocking) {
+  const at::Tensor source = OnHost(from);
+  OnHost(to, /*writes=*/true).copy_(source);
+  EndCopy(from, non_blocking || (!from.is_cpu() && !to.is_cpu()));
   return to;
 }
 
 at::Tensor CopyFromAndResize(const at::Tensor& from, const at::Tensor& to) {
   if (to.sizes() != from.sizes()) to.resize_(from.sizes());
-  OnHost(to).copy_(OnHost(from));
-  return to;
+  return CopyFrom(from, to, /*non_blocking=*/false);
 }
 
 const at::Tensor& Resize(const at::Tensor& tensor, at::IntArrayRef size,
@@ -152,10 +195,16 @@ const at::Tensor& Resize(const at::Tensor& tensor, at::IntArrayRef size,
   return tensor;
 }
 
-at::Scalar Item(const at::Tensor& tensor) { return OnHost(tensor).item(); }
+at::Scalar Item(const at::Tensor& tensor) {
+  const at::Scalar item = OnHost(tensor).item();
+  EndCopy(tensor, /*non_blocking=*/false);
+  return item;
+}
 
-std::optional<at::Tensor> OnHost(const std::optional<at::Tensor>& tensor) {
-  return tensor.has_value() ? std::optional(OnHost(*tensor)) : std::nullopt;
+std::optional<at::Tensor> OnHost(const std::optional<at::Tensor>& tensor,
+                                 bool writes = false) {
+  return tensor.has_value() ? std::optional(OnHost(*tensor, writes))
+                            : std::nullopt;
 }
 
 // Its schema does not say that it changes the running statistics, so that
@@ -166,9 +215,10 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> BatchNorm(
     const std::optional<at::Tensor>& mean,
     const std::optional<at::Tensor>& variance, bool training, double momentum,
     double epsilon) {
+  const Operator running;
   const auto [rows, saved_mean, saved_inverse] = at::native_batch_norm(
-      OnHost(input), OnHost(weight), OnHost(bias), OnHost(mean),
-      OnHost(variance), training, momentum, epsilon);
+      OnHost(input), OnHost(weight), OnHost(bias), OnHost(mean, training),
+      OnHost(variance, training), training, momentum, epsilon);
   return {rows.to(PretendDevice()), saved_mean.to(PretendDevice()),
           saved_inverse.to(PretendDevice())};
 }
@@ -185,19 +235,86 @@ Indices OnHost(const Indices& indices) {
 }
 
 at::Tensor Index(const at::Tensor& tensor, const Indices& indices) {
+  const Operator running;
   return at::index(OnHost(tensor), OnHost(indices)).to(PretendDevice());
 }
 
 at::Tensor& IndexPut(at::Tensor& tensor, const Indices& indices,
                      const at::Tensor& values, bool accumulate, bool unsafe) {
-  at::Tensor view = OnHost(tensor);
+  at::Tensor view = OnHost(tensor, /*writes=*/true);
   at::_index_put_impl_(view, OnHost(indices), OnHost(values), accumulate,
                        unsafe);
   return tensor;
 }
 
 void RunOnCpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  const Operator running;
   at::native::cpu_fallback(op, stack);
+}
+
+// Codes of embedding_bag's modes, by those of operators::Reduction.
+constexpr std::array<int64_t, 4> kBagModes = {0, 1, 2, 0};
+constexpr int64_t kWeightedSum = 3;
+
+struct Bags {
+  at::Tensor rows, offset_to_bag, sizes, largest;
+};
+
+// Reduces lists as Aggregate() does on the CPU.
+Bags ReduceBags(const at::Tensor& source, const at::Tensor& indptr,
+                const at::Tensor& index, const at::Tensor& weight,
+                int64_t how) {
+  std::optional<at::Tensor> weights;
+  if (how == kWeightedSum) weights = weight;
+  auto [rows, offset_to_bag, sizes, largest] = at::_embedding_bag(
+      source, index, indptr, /*scale_grad_by_freq=*/false, kBagModes[how],
+      /*sparse=*/false, weights, /*include_last_offset=*/true);
+  return {rows, offset_to_bag, sizes, largest};
+}
+
+// The second result is only for the backward pass.
+std::tuple<at::Tensor, at::Tensor> ReduceLists(const at::Tensor& source,
+                                               const at::Tensor& indptr,
+                                               const at::Tensor& index,
+                                               const at::Tensor& weight,
+                                               int64_t how) {
+  const Operator running;
+  ++list_reductions;
+  const at::Device device = PretendDevice();
+  if (index.numel() == 0) {
+    return {at::zeros({indptr.size(0) - 1, source.size(1)}, source.options()),
+            at::zeros({0}, index.options())};
+  }
+  const Bags bags = ReduceBags(OnHost(source), OnHost(indptr), OnHost(index),
+                               OnHost(weight), how);
+  return {bags.rows.to(device), bags.largest.to(device)};
+}
+
+at::Tensor ReduceListsBackward(const at::Tensor& grad, int64_t sources,
+                               const at::Tensor& indptr,
+                               const at::Tensor& index,
+                               const at::Tensor& weight,
+                               const at::Tensor& largest, int64_t how) {
+  const Operator running;
+  if (index.numel() == 0) {
+    return at::zeros({sources, grad.size(1)}, grad.options());
+  }
+  const at::Tensor values = OnHost(grad), ends = OnHost(indptr),
+                   edges = OnHost(index), factors = OnHost(weight);
+  const Bags bags =
+      ReduceBags(at::zeros({sources, grad.size(1)}), ends, edges, factors, how);
+  std::optional<at::Tensor> weights;
+  if (how == kWeightedSum) weights = factors;
+  return at::_embedding_bag_backward(values, edges, ends, bags.offset_to_bag,
+                                     bags.sizes, OnHost(largest), sources,
+                                     /*scale_grad_by_freq=*/false,
+                                     kBagModes[how], /*sparse=*/false, weights)
+      .to(PretendDevice());
+}
+
+TORCH_LIBRARY_IMPL(millrace, PrivateUse1, library) {
+  library.impl("reduce_lists", TORCH_FN(ReduceLists));
+  library.impl("reduce_lists_backward", TORCH_FN(ReduceListsBackward));
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
@@ -229,7 +346,11 @@ class Hooks final : public at::PrivateUse1HooksInterface {
   bool hasPrimaryContext(c10::DeviceIndex) const override { return true; }
 };
 
-// Streams and events do nothing, since work is done when a call returns.
+c10::Stream StreamOf(c10::StreamId id) {
+  return c10::Stream(c10::Stream::UNSAFE, PretendDevice(), id);
+}
+
+// Its work is done when a call returns.
 class Guard final
     : public c10::impl::NoOpDeviceGuardImpl<c10::DeviceType::PrivateUse1> {
  public:
@@ -239,39 +360,55 @@ class Guard final
     return PretendDevice();
   }
   c10::Stream getStream(c10::Device) const noexcept override {
-    return OnlyStream();
+    return StreamOf(CurrentPretendStream());
   }
   c10::Stream getDefaultStream(c10::Device) const override {
-    return OnlyStream();
+    return StreamOf(0);
   }
   c10::Stream getStreamFromGlobalPool(c10::Device, bool) const override {
-    return OnlyStream();
+    static std::atomic<c10::StreamId> made = 0;
+    return StreamOf(made++ % kPooledStreams + 1);
   }
-  c10::Stream exchangeStream(c10::Stream) const noexcept override {
-    return OnlyStream();
+  c10::Stream exchangeStream(c10::Stream stream) const noexcept override {
+    return StreamOf(ExchangePretendStream(stream.id()));
   }
-  // An event is the time of its recording, in nanoseconds.
-  void record(void** event, const c10::Stream&, const c10::DeviceIndex,
+  void record(void** event, const c10::Stream& stream, const c10::DeviceIndex,
               const c10::EventFlag) const override {
-    const auto now = std::chrono::steady_clock::now().time_since_epoch();
-    *event = reinterpret_cast<void*>(std::chrono::nanoseconds(now).count());
+    TORCH_CHECK(events_left-- > 0, "pretend error: the device is lost");
+    if (*event == nullptr) *event = new Event;
+    *Of(*event) = {std::chrono::steady_clock::now(),
+                   PretendStreamTimes(stream.id())};
   }
   double elapsedTime(void* from, void* to,
                      const c10::DeviceIndex) const override {
-    return 1e-6 * static_cast<double>(reinterpret_cast<intptr_t>(to) -
-                                      reinterpret_cast<intptr_t>(from));
+    return std::chrono::duration<double, std::milli>(Of(to)->recorded -
+                                                     Of(from)->recorded)
+        .count();
   }
-  void block(void*, const c10::Stream&) const override {}
+  void block(void* event, const c10::Stream& stream) const override {
+    WaitInPretendStream(stream.id(), Of(event)->done);
+  }
   bool queryEvent(void*) const override { return true; }
-  void destroyEvent(void*, const c10::DeviceIndex) const noexcept override {}
-  void synchronizeEvent(void*) const override {}
+  void destroyEvent(void* event,
+                    const c10::DeviceIndex) const noexcept override {
+    delete Of(event);
+  }
+  void synchronizeEvent(void* event) const override {
+    WaitForPretendStreams(Of(event)->done);
+  }
   bool queryStream(const c10::Stream&) const override { return true; }
-  void synchronizeStream(const c10::Stream&) const override {}
+  void synchronizeStream(const c10::Stream& stream) const override {
+    WaitForPretendStreams(PretendStreamTimes(stream.id()));
+  }
 
  private:
-  static c10::Stream OnlyStream() {
-    return c10::Stream(c10::Stream::DEFAULT, PretendDevice());
-  }
+  static constexpr c10::StreamId kPooledStreams = 32;  // as on a GPU
+
+  struct Event {
+    std::chrono::steady_clock::time_point recorded;
+    StreamTimes done;
+  };
+  static Event* Of(void* event) { return static_cast<Event*>(event); }
 };
 
 // Before anything prints the name of the device.
@@ -291,5 +428,9 @@ c10::Device PretendDevice() { return {c10::kPrivateUse1, 0}; }
 int64_t BytesOfPretendDevice() { return used_bytes; }
 
 void SetPretendMemory(int64_t bytes) { capacity_bytes = bytes; }
+
+void LimitPretendEvents(int64_t events) { events_left = events; }
+
+int64_t ListReductionsOfPretendDevice() { return list_reductions; }
 
 }  // namespace millrace

@@ -9,7 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "client/tensor/batch_tensors.h"
 #include "client/train/device/host_reducer.h"
+#include "tests/support/pretend_device.h"
 #include "tests/train/train_support.h"
 
 namespace millrace::testing {
@@ -37,11 +39,12 @@ class NotingReducer final : public Reducer {
 };
 
 // Parameters of 2, 3, 4 and 5 values, which are all 1.
-std::vector<NamedTensor> Parameters() {
+std::vector<NamedTensor> Parameters(at::Device device = at::kCPU) {
   std::vector<NamedTensor> parameters;
   for (int64_t size = 2; size <= 5; ++size) {
-    parameters.push_back(
-        {std::to_string(size), at::ones({size}).requires_grad_()});
+    parameters.push_back({std::to_string(size),
+                          at::ones({size}, at::TensorOptions().device(device))
+                              .requires_grad_()});
   }
   return parameters;
 }
@@ -49,7 +52,7 @@ std::vector<NamedTensor> Parameters() {
 // A loss in which parameter i has the gradient i + 1, and whose backward pass
 // goes from the last to the first.
 at::Tensor Loss(const std::vector<NamedTensor>& parameters) {
-  at::Tensor sum = at::zeros({});
+  at::Tensor sum = at::zeros({}, parameters[0].tensor.options());
   for (size_t i = 0; i < parameters.size(); ++i) {
     sum = sum.add(parameters[i].tensor.sum(), static_cast<double>(i + 1));
   }
@@ -175,33 +178,40 @@ TEST(GradientBucketsTest, AModelWithoutParametersAddsUpItsTail) {
   EXPECT_THAT(reducer.sizes, ElementsAre(3));
 }
 
-// Between two ranks, sums do not depend on the buckets.
-TEST(GradientBucketsTest, BucketsOfTwoRanksHaveTheBitsOfOneSum) {
-  std::vector<at::Tensor> gradients;
-  for (const int64_t bucket_bytes :
-       {int64_t{1}, int64_t{24}, int64_t{1} << 20}) {
-    at::Tensor gradient;
-    RunRanks(2, [&](Collectives& collectives) {
-      const auto parameters = Parameters();
-      HostReducer reducer(collectives);
-      GradientBuckets buckets(parameters, 1, at::kCPU, reducer, bucket_bytes);
-      for (int step = 0; step < 3; ++step) {
-        buckets.Begin();
-        // Rank 1 has no batch in the second step.
-        if (step != 1 || collectives.rank() == 0) {
-          Loss(parameters)
-              .mul(0.1 * (collectives.rank() + step + 1))
-              .backward();
-        }
-        ASSERT_TRUE(buckets.Finish().ok());
+// Returns the gradients of two ranks after three steps.
+at::Tensor GradientOfTwoRanks(at::Device device, int64_t bucket_bytes) {
+  at::Tensor gradient;
+  RunRanks(2, [&](Collectives& collectives) {
+    const auto parameters = Parameters(device);
+    HostReducer reducer(collectives);
+    GradientBuckets buckets(parameters, 1, device, reducer, bucket_bytes);
+    EXPECT_EQ(buckets.bucket_count(), bucket_bytes == 1    ? 4u
+                                      : bucket_bytes == 24 ? 3u
+                                                           : 1u);
+    for (int step = 0; step < 3; ++step) {
+      buckets.Begin();
+      // Rank 1 has no batch in the second step.
+      if (step != 1 || collectives.rank() == 0) {
+        Loss(parameters).mul(0.1 * (collectives.rank() + step + 1)).backward();
       }
-      if (collectives.rank() == 0) gradient = buckets.gradient().clone();
-    });
-    gradients.push_back(gradient);
+      ASSERT_TRUE(buckets.Finish().ok());
+    }
+    EXPECT_EQ(buckets.gradient().device(), device);
+    if (collectives.rank() == 0) gradient = HostCopy(buckets.gradient());
+  });
+  return gradient;
+}
+
+// Between two ranks, sums do not depend on the buckets, nor on the device.
+TEST(GradientBucketsTest, BucketsOfTwoRanksHaveTheBitsOfOneSum) {
+  const at::Tensor want = GradientOfTwoRanks(at::kCPU, 1 << 20);
+  EXPECT_NEAR(want[0].item().toDouble(), 0.3 + 0.4, 1e-6);
+  for (const at::Device device : {at::Device(at::kCPU), PretendDevice()}) {
+    for (const int64_t bucket_bytes : {1, 24, 1 << 20}) {
+      EXPECT_TRUE(GradientOfTwoRanks(device, bucket_bytes).equal(want))
+          << device << " " << bucket_bytes;
+    }
   }
-  EXPECT_NEAR(gradients[0][0].item().toDouble(), 0.3 + 0.4, 1e-6);
-  EXPECT_TRUE(gradients[1].equal(gradients[0]));
-  EXPECT_TRUE(gradients[2].equal(gradients[0]));
 }
 
 }  // namespace

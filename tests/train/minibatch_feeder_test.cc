@@ -2,13 +2,21 @@
 #include "client/train/minibatch_feeder.h"
 
 #include <ATen/ATen.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
+#include <limits>
 #include <memory>
+#include <optional>
+#include <span>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "common/base/field_error.h"
 #include "tests/support/pretend_device.h"
 #include "tests/support/watched_source.h"
 #include "tests/train/train_support.h"
@@ -18,6 +26,57 @@ namespace {
 
 // 60 seeds in 8 batches, the last of which has 4.
 constexpr int64_t kFedSeeds = 60;
+
+// Lends the memory of the features in its batches, and notes which is given
+// back while the device still reads it.
+// Threads: any.
+class LendingSource final : public BatchSource {
+ public:
+  explicit LendingSource(std::shared_ptr<BatchSource> source)
+      : source_(std::move(source)) {}
+
+  const Manifest& manifest() const override { return source_->manifest(); }
+  void Fetch(const ResolvedJob& job, BatchRequest request,
+             BatchCallback done) override {
+    source_->Fetch(job, std::move(request),
+                   [counts = counts_, done = std::move(done)](
+                       absl::StatusOr<Batch> batch) mutable {
+                     if (batch.ok()) Lend(counts, batch->nodes[0].feature);
+                     done(std::move(batch));
+                   });
+  }
+  absl::StatusOr<Array> Gather(TypeIndex type, NodeColumn column,
+                               std::span<const uint64_t> ids) override {
+    return source_->Gather(type, column, ids);
+  }
+  absl::StatusOr<std::vector<uint64_t>> Resolve(
+      TypeIndex type, std::span<const int64_t> original_ids) override {
+    return source_->Resolve(type, original_ids);
+  }
+
+  int released() const { return counts_->released; }
+  int released_early() const { return counts_->early; }
+
+ private:
+  struct Counts {
+    std::atomic<int> released = 0, early = 0;
+  };
+
+  static void Lend(const std::shared_ptr<Counts>& counts, Array& array) {
+    const Array lender = array;
+    const std::shared_ptr<const void> owner(
+        static_cast<const void*>(lender.data()),
+        [counts, lender](const void* memory) {
+          ++counts->released;
+          if (PretendDeviceReads(memory)) ++counts->early;
+        });
+    array = Array::Borrow(lender.dtype(), lender.shape(), lender.data(), owner);
+  }
+
+  const std::shared_ptr<BatchSource> source_;
+  // Shared with the batches.
+  const std::shared_ptr<Counts> counts_ = std::make_shared<Counts>();
+};
 
 class MinibatchFeederTest : public ::testing::TestWithParam<bool> {
  protected:
@@ -31,12 +90,14 @@ class MinibatchFeederTest : public ::testing::TestWithParam<bool> {
     model_ = Model::Create(config, std::nullopt, device_).value();
   }
 
-  std::unique_ptr<Loader> MakeLoader(std::shared_ptr<BatchSource> source) {
+  std::unique_ptr<Loader> MakeLoader(std::shared_ptr<BatchSource> source,
+                                     int prefetch_batches = 4) {
     JobSpec job;
     job.fanouts = {3, 2};
     job.batch_size = 8;
     LoaderOptions options;
     options.epochs = 2;
+    options.prefetch_batches = prefetch_batches;
     return Loader::Create(std::move(source), job, std::move(options)).value();
   }
 
@@ -63,7 +124,7 @@ TEST_P(MinibatchFeederTest, GivesEveryStepInOrderOnTheDevice) {
     const at::Tensor& x = got->minibatch->graph.nodes[0].x;
     EXPECT_EQ(x.device(), device_);
     EXPECT_EQ(got->minibatch->labels.device(), device_);
-    EXPECT_EQ(got->arrival.has_value(), !device_.is_cpu());
+    EXPECT_EQ(got->arrival != nullptr, !device_.is_cpu());
     const Subgraph plain_graph =
         MakeMinibatch(*want->batch,
                       *Model::Create(model_->config(), model_->shape()).value())
@@ -121,13 +182,159 @@ TEST_P(MinibatchFeederTest, AnErrorComesWithItsStep) {
   EXPECT_EQ(feeder.Next().status().message(), "no such luck");
 }
 
+TEST_P(MinibatchFeederTest, WaitsAsLongAsItsLoader) {
+  const auto slow = std::make_shared<WatchedSource>(
+      source_, [](const ResolvedJob&, const BatchRequest&) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        return absl::OkStatus();
+      });
+  MinibatchFeeder feeder(MakeLoader(slow), *model_, Task());
+  while (feeder.Next().value().has_value()) feeder.CopyAhead();
+  EXPECT_EQ(feeder.waited(), feeder.loader().waited());
+}
+
+TEST_P(MinibatchFeederTest, ReleasesBatchesAfterTheirCopies) {
+  const auto lending = std::make_shared<LendingSource>(source_);
+  {
+    MinibatchFeeder feeder(MakeLoader(lending), *model_, Task());
+    // Steps that nothing computes, as after an error.
+    for (int step = 0; step < 3; ++step) {
+      ASSERT_TRUE(feeder.Next().value().has_value());
+      WaitUntilReady(feeder.loader());
+      feeder.CopyAhead();
+    }
+  }
+  EXPECT_GE(lending->released(), 3);
+  EXPECT_EQ(lending->released_early(), 0);
+}
+
 // As when a training run ends early.
 TEST_P(MinibatchFeederTest, CanEndWithStepsAhead) {
+  const auto lending = std::make_shared<LendingSource>(source_);
+  {
+    MinibatchFeeder feeder(MakeLoader(lending), *model_, Task());
+    ASSERT_TRUE(feeder.Next().ok());
+    for (size_t i = 0; i < MinibatchFeeder::kAhead; ++i) {
+      WaitUntilReady(feeder.loader());
+      feeder.CopyAhead();
+    }
+  }
+  EXPECT_GE(lending->released(), 3);
+  EXPECT_EQ(lending->released_early(), 0);
+}
+
+class PretendFeederTest : public MinibatchFeederTest {
+ protected:
+  ~PretendFeederTest() override {
+    SetPretendMemory(std::numeric_limits<int64_t>::max());
+    LimitPretendEvents(std::numeric_limits<int64_t>::max());
+  }
+
+  void CopyAhead(MinibatchFeeder& feeder) {
+    WaitUntilReady(feeder.loader());
+    feeder.CopyAhead();
+  }
+};
+
+TEST_P(PretendFeederTest, ReleasesBatchesAfterCopiesThatFailHalfway) {
+  const auto lending = std::make_shared<LendingSource>(source_);
+  int failed = 0;
+  while (true) {
+    MinibatchFeeder feeder(MakeLoader(lending), *model_, Task());
+    SetPretendMemory(BytesOfPretendDevice() + 100 * failed);
+    const bool fits = feeder.Next().ok();
+    SetPretendMemory(std::numeric_limits<int64_t>::max());
+    if (fits) break;
+    ++failed;
+  }
+  EXPECT_GE(failed, 10);
+  EXPECT_GE(lending->released(), failed);
+  EXPECT_EQ(lending->released_early(), 0);
+}
+
+TEST_P(PretendFeederTest, ACopyAheadThatDoesNotFitIsMadeLater) {
+  int requests = 0;
+  const auto counting = std::make_shared<WatchedSource>(
+      source_, [&requests](const ResolvedJob&, const BatchRequest&) {
+        ++requests;
+        return absl::OkStatus();
+      });
+  const auto plain = MakeLoader(source_);
+  MinibatchFeeder feeder(MakeLoader(counting, /*prefetch_batches=*/1), *model_,
+                         Task());
+  std::optional<FedStep> first = feeder.Next().value();
+  ASSERT_TRUE(plain->Next().ok());
+  SetPretendMemory(BytesOfPretendDevice() + 500);
+  CopyAhead(feeder);
+  // No copies ahead of that one, though there is memory now.
+  SetPretendMemory(std::numeric_limits<int64_t>::max());
+  const int64_t before = BytesOfPretendDevice();
+  CopyAhead(feeder);
+  EXPECT_EQ(BytesOfPretendDevice(), before);
+  // Those of two steps, and one that the loader fetches for the third.
+  EXPECT_EQ(requests, 3);
+  // As much memory as one step needs.
+  SetPretendMemory(before);
+  first.reset();
+  const std::optional<LoaderStep> want = plain->Next().value();
+  auto second = feeder.Next();
+  ASSERT_TRUE(second.ok()) << second.status();
+  ASSERT_TRUE((*second)->minibatch.has_value());
+  EXPECT_EQ((*second)->step.next_batch, want->next_batch);
+  EXPECT_EQ((*second)->minibatch->graph.nodes[0].x.size(0),
+            want->batch->nodes[0].feature.rows());
+  SetPretendMemory(std::numeric_limits<int64_t>::max());
+  CopyAhead(feeder);
+  EXPECT_GT(BytesOfPretendDevice(), before);
+}
+
+TEST_P(PretendFeederTest, KnowsWhatACopyTakesAtLeast) {
+  const LoaderStep step = *MakeLoader(source_)->Next().value();
+  const uint64_t bytes = CopyBytes(*step.batch, *model_);
+  // The features, in 6 columns, are most of it.
+  EXPECT_GT(bytes,
+            sizeof(float) * static_cast<uint64_t>(
+                                step.batch->nodes[0].feature.element_count()));
+  const int64_t before = BytesOfPretendDevice();
+  int begun = 0;
+  const auto minibatch = MakeMinibatch(*step.batch, *model_, Task(), [&] {
+    ++begun;
+    EXPECT_EQ(BytesOfPretendDevice(), before);
+  });
+  EXPECT_TRUE(minibatch.ok());
+  EXPECT_EQ(begun, 1);
+  const auto took = static_cast<uint64_t>(BytesOfPretendDevice() - before);
+  EXPECT_LE(bytes, took);
+  EXPECT_GT(bytes, took / 2);
+  EXPECT_EQ(CopyBytes(*step.batch, *Model::Create(model_->config()).value()),
+            0u);
+}
+
+TEST_P(PretendFeederTest, ACopyThatDoesNotFitWhenItIsNeededIsAnError) {
   MinibatchFeeder feeder(MakeLoader(source_), *model_, Task());
   ASSERT_TRUE(feeder.Next().ok());
-  WaitUntilReady(feeder.loader());
-  feeder.CopyAhead();
+  SetPretendMemory(BytesOfPretendDevice() + 500);
+  CopyAhead(feeder);
+  for (int call = 0; call < 2; ++call) {
+    const absl::Status status = feeder.Next().status();
+    EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+    EXPECT_EQ(ReasonOf(status), "out_of_device_memory");
+  }
 }
+
+TEST_P(PretendFeederTest, ALostDeviceIsAnError) {
+  MinibatchFeeder feeder(MakeLoader(source_), *model_, Task());
+  ASSERT_TRUE(feeder.Next().ok());
+  LimitPretendEvents(0);
+  CopyAhead(feeder);
+  const absl::Status status = feeder.Next().status();
+  EXPECT_TRUE(absl::IsInternal(status)) << status;
+  EXPECT_THAT(std::string(status.message()),
+              ::testing::HasSubstr("the device is lost"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, PretendFeederTest, ::testing::Values(true),
+                         [](const auto&) { return "pretend"; });
 
 INSTANTIATE_TEST_SUITE_P(Devices, MinibatchFeederTest, ::testing::Bool(),
                          [](const auto& info) {

@@ -4,19 +4,23 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <limits>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_split.h"
 #include "common/base/field_error.h"
+#include "common/base/steady_time.h"
 #include "common/base/strings.h"
 #include "common/file/file.h"
 #include "tests/support/pretend_accelerator.h"
+#include "tests/support/watched_source.h"
 #include "tests/train/script_support.h"
 #include "tests/train/train_support.h"
 
@@ -259,6 +263,81 @@ TEST(PretendTrainerTest, SaysWhichBatchDidNotFitIntoTheDevice) {
                              " a batch of 16 seeds ran out of the device's "
                              "memory when it needed [0-9]+ bytes more")));
     }
+  });
+}
+
+// Evaluation has options of its own for the memory that it takes.
+TEST(PretendTrainerTest, SaysThatEvaluationDidNotFitIntoTheDevice) {
+  for (const auto kind : {InferenceKind::kFull, InferenceKind::kSampled}) {
+    TrainOptions options = SmallRun();
+    options.evaluation.kind = kind;
+    options.evaluation.inference.chunk = 31;
+    const auto source = std::make_shared<WatchedSource>(
+        Serve(ClassGraph(120, 60), "pretend_evaluation"),
+        [](const ResolvedJob& job, const BatchRequest&) {
+          if (job.spec.batch_size == 31) {
+            SetPretendMemory(BytesOfPretendDevice() + 500);
+          }
+          return absl::OkStatus();
+        });
+    PretendAccelerator pretend;
+    RunRanks(1, [&](Collectives& collectives) {
+      auto trainer =
+          Trainer::Create(source, collectives, options, pretend).value();
+      const absl::Status status = trainer->Run();
+      SetPretendMemory(std::numeric_limits<int64_t>::max());
+      EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+      EXPECT_EQ(ReasonOf(status), "evaluation_out_of_device_memory");
+    });
+  }
+}
+
+TEST(PretendTrainerTest, ALostDeviceEndsTheRunWithAnError) {
+  const auto source = Serve(ClassGraph(120, 60), "pretend_lost");
+  PretendAccelerator pretend;
+  RunRanks(1, [&](Collectives& collectives) {
+    // Copies and steps begin and end with events.
+    for (int events = 0; events < 12; ++events) {
+      auto trainer =
+          Trainer::Create(source, collectives, SmallRun(), pretend).value();
+      LimitPretendEvents(events);
+      const absl::Status status = trainer->Run();
+      LimitPretendEvents(std::numeric_limits<int64_t>::max());
+      EXPECT_TRUE(absl::IsInternal(status)) << status;
+      EXPECT_THAT(std::string(status.message()),
+                  ::testing::HasSubstr("the device is lost"));
+    }
+  });
+}
+
+// A request for a batch takes long on the host, also one that copying ahead
+// makes.
+TEST(PretendTrainerTest, TimesDoNotCountOtherWorkOfTheHost) {
+  absl::Duration asked;
+  const auto source = std::make_shared<WatchedSource>(
+      Serve(ClassGraph(120, 60), "pretend_times"),
+      [&asked](const ResolvedJob& job, const BatchRequest&) {
+        if (job.spec.batch_size != 8) return absl::OkStatus();
+        const SteadyTime start = SteadyNow();
+        std::this_thread::sleep_for(std::chrono::milliseconds(30));
+        asked += SteadyNow() - start;
+        return absl::OkStatus();
+      });
+  TrainOptions options = SmallRun();
+  options.job.batch_size = 8;
+  PretendAccelerator pretend;
+  RunRanks(1, [&](Collectives& collectives) {
+    auto trainer =
+        Trainer::Create(source, collectives, options, pretend).value();
+    asked = absl::ZeroDuration();
+    ASSERT_TRUE(trainer->Run().ok());
+    double others = 0;
+    for (const MetricsRecord& record : trainer->history()) {
+      EXPECT_GT(record.compute_seconds, 0);
+      others += record.seconds - record.wait_seconds - record.copy_seconds -
+                record.compute_seconds;
+    }
+    EXPECT_GT(others, 0.9 * absl::ToDoubleSeconds(asked));
   });
 }
 

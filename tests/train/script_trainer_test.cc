@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "client/train/run/weights_file.h"
@@ -46,6 +47,51 @@ TEST(ScriptTrainerTest, TrainsLikeOurSage) {
   ASSERT_EQ(theirs.size(), ours.size());
   for (size_t i = 0; i < ours.size(); ++i)
     EXPECT_NEAR(theirs[i], ours[i], 1e-4);
+}
+
+// Bfloat16 has 8 significant bits.
+TEST(ScriptTrainerTest, TrainsInBfloat16LikeInFloat32) {
+  const auto source = Serve(ClassGraph(200, 100), "script_bf16", 2);
+  TrainOptions options = ScriptRun(SageScript(6, 8, 4, 1), "bf16");
+  const std::vector<double> exact = Losses(TrainRanks(2, source, options));
+  options.model.precision = Precision::kBfloat16;
+  const std::vector<double> rounded = Losses(TrainRanks(2, source, options));
+  ASSERT_EQ(rounded.size(), exact.size());
+  EXPECT_NE(rounded, exact);
+  for (size_t i = 0; i < exact.size(); ++i)
+    EXPECT_NEAR(rounded[i], exact[i], 0.02 * exact[i]);
+}
+
+// Notes the dtype of the product, while it trains, in a buffer.
+TEST(ScriptTrainerTest, ProductsOfScriptsHaveThePrecision) {
+  const auto source = Serve(ClassGraph(100, 40), "script_precision");
+  TrainOptions options = ScriptRun({{{"w", at::full({4, 6}, 0.01f)}},
+                                    {{"dtype", at::full({1}, -1, at::kLong)}},
+                                    R"(
+def forward(self, x, edge_index):
+    rows = torch.linear(x, self.w)
+    if self.training:
+        self.dtype = torch.full([1], rows.dtype)
+    return rows
+)"},
+                                   "precision");
+  for (const auto& [precision, dtype] :
+       {std::pair(Precision::kFloat32, at::kFloat),
+        std::pair(Precision::kBfloat16, at::kBFloat16)}) {
+    options.model.precision = precision;
+    RunRanks(1, [&, dtype = dtype](Collectives& alone) {
+      auto trainer = Trainer::Create(source, alone, options).value();
+      ASSERT_TRUE(trainer->Run().ok());
+      for (const NamedTensor& named : trainer->model().parameters().State()) {
+        if (named.name == "w") {
+          EXPECT_EQ(named.tensor.scalar_type(), at::kFloat);
+          EXPECT_FALSE(named.tensor.eq(0.01f).all().item().toBool());
+        } else {
+          EXPECT_EQ(named.tensor.item().toLong(), static_cast<int64_t>(dtype));
+        }
+      }
+    });
+  }
 }
 
 TEST(ScriptTrainerTest, ResumedRunReplaysTheLosses) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/train/eval/evaluator.h"
 
+#include "client/tensor/torch_status.h"
 #include "common/base/field_error.h"
+#include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/sample/resolve_job.h"
 
@@ -42,6 +44,32 @@ LoaderOptions SharedBatches(const InferenceOptions& inference,
   options.prefetch_batches = inference.prefetch_batches;
   options.prefetch_bytes = inference.prefetch_bytes;
   return options;
+}
+
+MemoryCheck MakeEvaluationCheck(const Accelerator& accelerator) {
+  return {accelerator, Reason{"evaluation_batch_too_large"}};
+}
+
+absl::StatusOr<Minibatch> SampledBatches::Make(const Batch& batch,
+                                               const Model& model,
+                                               const Task& task) {
+  const std::string what =
+      StrCat("evaluation of a batch of ", batch.seed_count(), " seeds");
+  MILLRACE_RETURN_IF_ERROR(copies_.Check(what, CopyBytes(batch, model)));
+  MILLRACE_ASSIGN_OR_RETURN(Minibatch minibatch,
+                            MakeMinibatch(batch, model, task));
+  MILLRACE_RETURN_IF_ERROR(
+      passes_.Check(what, model.PassBytes(minibatch.graph)));
+  return minibatch;
+}
+
+absl::Status OfEvaluation(const absl::Status& error) {
+  if (IsOutOfDeviceMemory(error)) {
+    return WithReason(error, Reason{"evaluation_out_of_device_memory"});
+  }
+  return IsOutOfMemory(error)
+             ? WithReason(error, Reason{"evaluation_out_of_memory"})
+             : error;
 }
 
 }  // namespace millrace

@@ -8,8 +8,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "client/loader.h"
+#include "client/nn/model.h"
+#include "client/train/device/memory_check.h"
 #include "client/train/eval/inference.h"
 #include "client/train/group/collectives.h"
+#include "client/train/task/minibatch.h"
 #include "client/train/task/task.h"
 #include "common/graph/manifest.h"
 #include "common/sample/job.h"
@@ -47,6 +50,31 @@ absl::Status CheckEvaluationJob(const JobSpec& job, const Manifest& manifest);
 LoaderOptions SharedBatches(const InferenceOptions& inference,
                             const Collectives& collectives);
 
+// Returns a check that batches of evaluation fit into an accelerator's memory.
+MemoryCheck MakeEvaluationCheck(const Accelerator& accelerator);
+
+// Makes the minibatches of sampled inference, after it has checked that they
+// fit. Threads: one at a time.
+class SampledBatches {
+ public:
+  // Keeps a reference to `accelerator`.
+  explicit SampledBatches(const Accelerator& accelerator)
+      : copies_(MakeEvaluationCheck(accelerator)),
+        passes_(MakeEvaluationCheck(accelerator)) {}
+
+  // Fails like MakeMinibatch. RESOURCE_EXHAUSTED: the minibatch, or what
+  // `model` computes for it, does not fit in the accelerator's memory.
+  absl::StatusOr<Minibatch> Make(const Batch& batch, const Model& model,
+                                 const Task& task);
+
+ private:
+  MemoryCheck copies_, passes_;
+};
+
+// Returns an error of an evaluator, with a reason of evaluation if it has one
+// of OutOfMemory() or OutOfDeviceMemory().
+absl::Status OfEvaluation(const absl::Status& error);
+
 // The task's metric over each split.
 struct SplitMetrics {
   std::optional<double> train;  // only nodes with kFull, where it is free
@@ -67,7 +95,7 @@ class Evaluator {
   // otherwise, memory that other ranks already hold is counted twice.
   virtual absl::Status CheckMemory(bool predicts) const = 0;
 
-  // Fails like FullInference, Loader and Collectives.
+  // Fails like FullInference, SampledBatches, Loader and Collectives.
   virtual absl::StatusOr<SplitMetrics> Run() = 0;
 
   // Returns a row for every node of the seeds' type, kFloat in the order of

@@ -12,6 +12,7 @@
 
 #include "client/tensor/batch_tensors.h"
 #include "client/tensor/torch_status.h"
+#include "client/train/eval/evaluator.h"
 #include "client/train/task/batch_loop.h"
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
@@ -59,11 +60,13 @@ void WholeGraphWeights(const at::Tensor& others, Neighbors& lists) {
 FullInference::FullInference(std::shared_ptr<BatchSource> source,
                              const JobSpec& job, Model& model,
                              Collectives& collectives,
-                             const InferenceOptions& options)
+                             const InferenceOptions& options,
+                             const Accelerator& accelerator)
     : source_(std::move(source)),
       model_(model),
       collectives_(collectives),
-      options_(options) {
+      options_(options),
+      chunks_(MakeEvaluationCheck(accelerator)) {
   job_.direction = job.direction;
   job_.split.clear();
   job_.batch_size = options.chunk;
@@ -181,9 +184,7 @@ LayerInput FullInference::ChunkOf(int layer, TypeIndex type,
   LayerInput chunk{PerType(types), PerType(types),
                    std::vector<Neighbors>(tensors.edges.size())};
   const at::Device device = model_.device();
-  // Lets lists point into the matrices of all nodes, which saves a copy. These
-  // are on the CPU.
-  const bool whole = layer > 0 && !model_.works_on_sources() && device.is_cpu();
+  const bool whole = ReadsWholeInput(layer);
   for (size_t t = 0; t < types; ++t) {
     const auto index = static_cast<TypeIndex>(t);
     if (!model_.Computes(layer - 1, index)) continue;
@@ -214,10 +215,28 @@ LayerInput FullInference::ChunkOf(int layer, TypeIndex type,
   return chunk;
 }
 
+absl::Status FullInference::CheckChunk(int layer, const BatchTensors& tensors) {
+  constexpr int64_t kValue = sizeof(float);
+  const int64_t rows = tensors.seed_to_local.size(0);
+  int64_t nodes = 0;
+  for (size_t t = 0; t < tensors.nodes.size(); ++t) {
+    if (!model_.Computes(layer - 1, static_cast<TypeIndex>(t))) continue;
+    nodes += tensors.nodes[t].original_id.size(0);
+  }
+  const int64_t copied = ReadsWholeInput(layer) ? 0 : nodes;
+  return chunks_.Check(
+      StrCat("inference on a batch of ", rows, " nodes and their ",
+             nodes - rows, " neighbours"),
+      SaturatedSum(
+          {SaturatedProduct({copied, model_.InputWidth(layer), kValue}),
+           SaturatedProduct({rows, model_.OutputWidth(layer), kValue})}));
+}
+
 absl::Status FullInference::RunChunk(int layer, TypeIndex type,
                                      const PerType& input, const Batch& batch,
-                                     const at::Tensor& output) const {
+                                     const at::Tensor& output) {
   MILLRACE_ASSIGN_OR_RETURN(const BatchTensors tensors, ToTensors(batch));
+  MILLRACE_RETURN_IF_ERROR(CheckChunk(layer, tensors));
   return CatchTorch("inference", [&]() -> absl::Status {
     const LayerInput chunk =
         ChunkOf(layer, type, input, batch.seed.IntegerAt(0), tensors);

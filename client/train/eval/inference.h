@@ -13,6 +13,8 @@
 #include "client/loader.h"
 #include "client/nn/model.h"
 #include "client/tensor/batch_tensors.h"
+#include "client/train/device/accelerator.h"
+#include "client/train/device/memory_check.h"
 #include "client/train/group/collectives.h"
 #include "common/base/host_memory.h"
 #include "common/sample/batch_source.h"
@@ -37,15 +39,16 @@ struct InferenceOptions {
 // Threads: one at a time; all ranks make the same calls.
 class FullInference {
  public:
-  // Keeps references to `model` and `collectives`. Uses only the direction of
-  // `job`.
+  // Keeps references to `model`, `collectives` and `accelerator`, which the
+  // model is on. Uses only the direction of `job`.
   FullInference(std::shared_ptr<BatchSource> source, const JobSpec& job,
                 Model& model, Collectives& collectives,
-                const InferenceOptions& options);
+                const InferenceOptions& options,
+                const Accelerator& accelerator = CpuAccelerator());
 
   // Returns the rows of the seeds' type after `layers` layers (0 means the
   // input of the first layer) in this rank's range, [end() - begin(), width]
-  // kFloat. Fails like Loader and Collectives.
+  // kFloat. Fails like Loader, Collectives and MakeEvaluationCheck().
   absl::StatusOr<at::Tensor> Run(int layers);
   // The same for all nodes, [n, width], on every rank.
   absl::StatusOr<at::Tensor> RunForAll(int layers);
@@ -92,7 +95,15 @@ class FullInference {
   absl::StatusOr<at::Tensor> RunLayer(int layer, TypeIndex type,
                                       const PerType& input);
   absl::Status RunChunk(int layer, TypeIndex type, const PerType& input,
-                        const Batch& batch, const at::Tensor& output) const;
+                        const Batch& batch, const at::Tensor& output);
+  // Checks that the rows that a layer reads and computes for a chunk fit in the
+  // memory of the device.
+  absl::Status CheckChunk(int layer, const BatchTensors& tensors);
+  // Whether lists point into the matrices of all nodes, which saves a copy of
+  // rows. These are on the CPU.
+  bool ReadsWholeInput(int layer) const {
+    return layer > 0 && !model_.works_on_sources() && model_.device().is_cpu();
+  }
   // What `layer` reads for a chunk whose first seed has the original id
   // `first`.
   LayerInput ChunkOf(int layer, TypeIndex type, const PerType& input,
@@ -109,6 +120,7 @@ class FullInference {
   Model& model_;
   Collectives& collectives_;
   const InferenceOptions options_;
+  MemoryCheck chunks_;
   at::Tensor others_;  // [n] kInt, by original id; see CountOthers
 };
 

@@ -31,14 +31,16 @@ std::vector<int64_t> ToVector(const at::Tensor& ids) {
 NodeEvaluator::NodeEvaluator(std::shared_ptr<BatchSource> source,
                              const JobSpec& job, Model& model,
                              Collectives& collectives, Tables tables,
-                             const EvaluationOptions& options)
+                             const EvaluationOptions& options,
+                             const Accelerator& accelerator)
     : source_(std::move(source)),
       job_(job),
       model_(model),
       collectives_(collectives),
       tables_(std::move(tables)),
       options_(options),
-      full_(source_, job_, model, collectives, options.inference) {}
+      full_(source_, job_, model, collectives, options.inference, accelerator),
+      batches_(accelerator) {}
 
 std::vector<const SeedTable*> NodeEvaluator::CountedTables() const {
   const auto pointer = [](const std::optional<SeedTable>& table) {
@@ -85,7 +87,7 @@ absl::Status NodeEvaluator::ForEachSampled(const std::string& what,
       source_, job, std::move(options), collectives_.rank() == 0 ? what : "",
       [&](const Batch& batch) -> absl::Status {
         MILLRACE_ASSIGN_OR_RETURN(const Minibatch minibatch,
-                                  MakeMinibatch(batch, model_, options_.task));
+                                  batches_.Make(batch, model_, options_.task));
         return use(batch, minibatch,
                    minibatch.OfSeeds(model_.Forward(minibatch.graph, Pass{})));
       });

@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "client/nn/model.h"
+#include "client/train/device/accelerator.h"
 #include "client/train/eval/evaluator.h"
 #include "client/train/eval/inference.h"
 #include "client/train/eval/metric.h"
@@ -29,10 +30,12 @@ class NodeEvaluator final : public Evaluator {
     std::optional<SeedTable> train, valid, test;
   };
 
-  // Keeps references to `model` and `collectives`.
+  // Keeps references to `model`, `collectives` and `accelerator`, which the
+  // model is on.
   NodeEvaluator(std::shared_ptr<BatchSource> source, const JobSpec& job,
                 Model& model, Collectives& collectives, Tables tables,
-                const EvaluationOptions& options);
+                const EvaluationOptions& options,
+                const Accelerator& accelerator = CpuAccelerator());
 
   absl::Status CheckMemory(bool predicts) const override;
   absl::StatusOr<SplitMetrics> Run() override;
@@ -59,6 +62,7 @@ class NodeEvaluator final : public Evaluator {
   const Tables tables_;
   const EvaluationOptions options_;
   FullInference full_;
+  SampledBatches batches_;
 };
 
 }  // namespace millrace

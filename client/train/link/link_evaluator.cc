@@ -64,7 +64,8 @@ int64_t CountEdges(const Batch& batch) {
 LinkEvaluator::LinkEvaluator(std::shared_ptr<BatchSource> source,
                              const ResolvedJob& job, Model& model,
                              Collectives& collectives, const Splits& splits,
-                             const EvaluationOptions& options)
+                             const EvaluationOptions& options,
+                             const Accelerator& accelerator)
     : source_(std::move(source)),
       job_(job.spec),
       relation_(job.seed_relation),
@@ -72,17 +73,20 @@ LinkEvaluator::LinkEvaluator(std::shared_ptr<BatchSource> source,
       collectives_(collectives),
       splits_(splits),
       options_(options),
-      full_(source_, job_, model, collectives, options.inference),
+      full_(source_, job_, model, collectives, options.inference, accelerator),
+      batches_(accelerator),
+      ends_(MakeEvaluationCheck(accelerator)),
       known_(splits.known) {}
 
 absl::StatusOr<std::unique_ptr<LinkEvaluator>> LinkEvaluator::Create(
     std::shared_ptr<BatchSource> source, const JobSpec& job, Model& model,
     Collectives& collectives, const Splits& splits,
-    const EvaluationOptions& options) {
+    const EvaluationOptions& options, const Accelerator& accelerator) {
   MILLRACE_ASSIGN_OR_RETURN(const ResolvedJob resolved,
                             ResolveJob(job, source->manifest()));
-  auto evaluator = std::unique_ptr<LinkEvaluator>(new LinkEvaluator(
-      std::move(source), resolved, model, collectives, splits, options));
+  auto evaluator = std::unique_ptr<LinkEvaluator>(
+      new LinkEvaluator(std::move(source), resolved, model, collectives, splits,
+                        options, accelerator));
   for (const auto& split : {splits.valid, splits.test}) {
     if (!split.has_value()) continue;
     MILLRACE_RETURN_IF_ERROR(evaluator->Check(*split));
@@ -206,6 +210,20 @@ JobSpec LinkEvaluator::MakeJob(const std::string& split,
   return job;
 }
 
+// Scores take copies of the rows in double.
+absl::Status LinkEvaluator::CheckEnds(const LinkBatch& links, bool scored) {
+  int64_t rows = 0;
+  for (const at::Tensor& ids : {links.id.src, links.id.dst,
+                                links.id.negative_src, links.id.negative_dst}) {
+    if (ids.defined()) rows += ids.size(0);
+  }
+  constexpr int64_t kValue = sizeof(float), kPrecise = sizeof(double);
+  return ends_.Check(StrCat("evaluation of a batch of ", links.size(),
+                            " edges and their ", rows, " ends"),
+                     SaturatedProduct({rows, model_.config().out,
+                                       kValue + (scored ? kPrecise : 0)}));
+}
+
 absl::StatusOr<LinkEnds> LinkEvaluator::ComputeEnds(const Batch& batch,
                                                     const LinkBatch& links) {
   const GraphShape& shape = model_.shape();
@@ -215,7 +233,7 @@ absl::StatusOr<LinkEnds> LinkEvaluator::ComputeEnds(const Batch& batch,
         model_.device());
   }
   MILLRACE_ASSIGN_OR_RETURN(const Minibatch minibatch,
-                            MakeMinibatch(batch, model_, options_.task));
+                            batches_.Make(batch, model_, options_.task));
   const std::vector<at::Tensor> rows =
       model_.ForwardTypes(minibatch.graph, Pass{});
   return TakeEnds(SendEnds(links.row, model_.device()),
@@ -270,6 +288,7 @@ void LinkEvaluator::CountScores(const LinkBatch& links, const LinkEnds& rows,
 absl::Status LinkEvaluator::CountBatch(const Batch& batch, NegativeMode mode,
                                        bool among_all, Metric& metric) {
   MILLRACE_ASSIGN_OR_RETURN(const LinkBatch links, MakeLinkBatch(batch, mode));
+  MILLRACE_RETURN_IF_ERROR(CheckEnds(links, /*scored=*/!among_all));
   MILLRACE_ASSIGN_OR_RETURN(const LinkEnds rows, ComputeEnds(batch, links));
   if (among_all) {
     CountAmongAll(links, rows, metric);

@@ -10,6 +10,8 @@
 
 #include "absl/status/statusor.h"
 #include "client/nn/model.h"
+#include "client/train/device/accelerator.h"
+#include "client/train/device/memory_check.h"
 #include "client/train/eval/evaluator.h"
 #include "client/train/eval/inference.h"
 #include "client/train/eval/metric.h"
@@ -39,14 +41,16 @@ class LinkEvaluator final : public Evaluator {
     std::vector<const LinkTable*> known;
   };
 
-  // Keeps references to `model` and `collectives`.
+  // Keeps references to `model`, `collectives` and `accelerator`, which the
+  // model is on.
   // INVALID_ARGUMENT: negatives that do not suit the metric, the inference or
   // the job (says which do); kFull although most edges of a split are in the
   // graph. Fails like the source, which is asked for some edges.
   static absl::StatusOr<std::unique_ptr<LinkEvaluator>> Create(
       std::shared_ptr<BatchSource> source, const JobSpec& job, Model& model,
       Collectives& collectives, const Splits& splits,
-      const EvaluationOptions& options);
+      const EvaluationOptions& options,
+      const Accelerator& accelerator = CpuAccelerator());
 
   absl::Status CheckMemory(bool predicts) const override;
   absl::StatusOr<SplitMetrics> Run() override;
@@ -56,7 +60,8 @@ class LinkEvaluator final : public Evaluator {
  private:
   LinkEvaluator(std::shared_ptr<BatchSource> source, const ResolvedJob& job,
                 Model& model, Collectives& collectives, const Splits& splits,
-                const EvaluationOptions& options);
+                const EvaluationOptions& options,
+                const Accelerator& accelerator);
 
   EvalNegatives ChooseNegatives(const std::string& split) const;
   Negatives ChooseDrawn(EvalNegatives negatives) const;
@@ -70,6 +75,9 @@ class LinkEvaluator final : public Evaluator {
       const std::optional<std::string>& split);
   absl::Status CountBatch(const Batch& batch, NegativeMode mode, bool among_all,
                           Metric& metric);
+  // Checks that the rows of the ends, and with `scored` what their scores are
+  // computed from, fit in the memory of the device.
+  absl::Status CheckEnds(const LinkBatch& links, bool scored);
   // Returns rows on the model's device; `links` is on the CPU.
   absl::StatusOr<LinkEnds> ComputeEnds(const Batch& batch,
                                        const LinkBatch& links);
@@ -86,6 +94,8 @@ class LinkEvaluator final : public Evaluator {
   const Splits splits_;
   const EvaluationOptions options_;
   FullInference full_;
+  SampledBatches batches_;
+  MemoryCheck ends_;
   const KnownLinks known_;
   std::vector<at::Tensor> rows_;  // kFull, in Run(): per type, of all nodes
 };

@@ -27,6 +27,14 @@ constexpr ReasonAdvice kTrainAdvice[] = {
     {{"evaluated_edges_in_graph"},
      "import with --edge-split-fractions, which takes them out, or use "
      "--inference sampled, which leaves them out"},
+    {{"evaluation_batch_too_large"},
+     "use a smaller --eval-batch-size, --eval-fanouts or --hidden"},
+    {{"evaluation_out_of_device_memory"},
+     "use a smaller --eval-batch-size, --eval-fanouts or --hidden, or "
+     "--inference sampled"},
+    {{"evaluation_out_of_memory"},
+     "use a smaller --eval-batch-size, --eval-fanouts or --hidden, or fewer "
+     "processes on this host"},
     {{"full_inference_in_time"}, "use --inference sampled with --temporal"},
     {{"full_inference_of_script"}, "use --inference sampled"},
     {{"gpu_has_failed"},

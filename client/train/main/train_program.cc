@@ -17,6 +17,7 @@
 #include "client/train/main/cuda_program.h"
 #include "client/train/main/train_advice.h"
 #include "client/train/main/train_flags.h"
+#include "client/train/main/warning_lines.h"
 #include "client/train/trainer.h"
 #include "common/base/log.h"
 #include "common/base/status_lines.h"
@@ -34,13 +35,6 @@ int ThreadsPerRank(int asked, int workers) {
   const auto cores = static_cast<int>(std::thread::hardware_concurrency());
   return std::max(1, cores / workers);
 }
-
-class WarningLines : public c10::WarningHandler {
- public:
-  void process(const c10::Warning& warning) override {
-    LogWarning(warning.msg());
-  }
-};
 
 // Turns off c10d's log and its stack traces unless the user has asked for them,
 // since errors reach the user as statuses.

@@ -20,7 +20,9 @@ struct MetricsRecord {
   uint32_t step = 0;           // steps done in the epoch
   std::optional<double> loss;  // mean over labelled values of all ranks
   SplitMetrics metrics;        // by the run's --metric
-  double seconds = 0;          // of training: waiting, copying, computing
+  // Of training. Waiting for batches, copying or making minibatches and
+  // computing are parts of it, which overlap on a device; see EpochClock.
+  double seconds = 0;
   double wait_seconds = 0;
   double copy_seconds = 0;
   double compute_seconds = 0;

@@ -8,6 +8,7 @@
 #include "client/tensor/torch_status.h"
 #include "client/train/task/labels.h"
 #include "common/base/field_error.h"
+#include "common/base/host_memory.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 
@@ -67,29 +68,35 @@ void SendSeeds(at::Device device, Minibatch& minibatch) {
   }
 }
 
-// The lists of a relation that are on the model's device already. Rows are
-// nodes with these hop offsets in the batch.
-Neighbors ListsOnDevice(const EdgeTensors& edges, const Model& model,
-                        const std::vector<uint32_t>& hop_offsets) {
-  Neighbors lists{edges.indptr, edges.neighbor, {}, {}};
-  const std::vector<uint32_t> rows(hop_offsets.begin(), hop_offsets.end() - 1);
-  if (model.adds_self_loops()) {
-    lists = WithSelfLoops(lists);
-    lists.cuts = ReadCuts(lists, rows);
-    return lists;
+// Adds the self loops that the model needs, where the lists are.
+void AddSelfLoops(const Model& model, BatchTensors& tensors) {
+  if (!model.adds_self_loops()) return;
+  const GraphShape& shape = model.shape();
+  for (const GraphShape::Relation& relation : shape.relations) {
+    EdgeTensors& edges = tensors.edges[relation.number];
+    const Neighbors looped =
+        WithSelfLoops({edges.indptr, edges.neighbor, {}, {}});
+    edges.indptr = looped.indptr;
+    edges.neighbor = looped.index;
+    if (edges.list_ends.empty()) continue;
+    std::vector<uint32_t> rows =
+        tensors.nodes[shape.types[relation.lists].number].hop_offsets;
+    rows.pop_back();
+    edges.list_ends = ReadListEnds(looped, rows);
   }
-  for (size_t hop = 0; hop < edges.list_ends.size(); ++hop) {
-    lists.cuts.push_back({rows[hop], edges.list_ends[hop]});
-  }
-  return lists;
 }
 
-// The lists of a relation, whose rows are nodes with these hop offsets.
-Neighbors SendLists(const EdgeTensors& edges, const Model& model,
-                    const std::vector<uint32_t>& hop_offsets) {
+// The lists of a relation on the model's device. Rows are nodes with the hop
+// offsets `offsets`, in the batch `batch_offsets`.
+Neighbors ListsOn(at::Device device, const EdgeTensors& edges,
+                  const std::vector<uint32_t>& offsets,
+                  const std::vector<uint32_t>& batch_offsets) {
   Neighbors lists{edges.indptr, edges.neighbor, {}, {}};
-  if (model.adds_self_loops()) lists = WithSelfLoops(lists);
-  return SendTo(model.device(), lists, hop_offsets);
+  if (lists.indptr.is_cpu()) return SendTo(device, lists, offsets);
+  for (size_t hop = 0; hop < edges.list_ends.size(); ++hop) {
+    lists.cuts.push_back({batch_offsets[hop], edges.list_ends[hop]});
+  }
+  return lists;
 }
 
 // Returns what the model reads, which CheckColumns() has found in the batch.
@@ -108,9 +115,8 @@ Subgraph MakeSubgraph(const Batch& batch, const BatchTensors& tensors,
     const EdgeTensors& edges = tensors.edges[relation.number];
     const TypeIndex type = shape.types[relation.lists].number;
     graph.neighbors.push_back(
-        edges.indptr.is_cpu()
-            ? SendLists(edges, model, graph.nodes[relation.lists].hop_offsets)
-            : ListsOnDevice(edges, model, tensors.nodes[type].hop_offsets));
+        ListsOn(device, edges, graph.nodes[relation.lists].hop_offsets,
+                tensors.nodes[type].hop_offsets));
     graph.edge_features.push_back(AsFloat(Send(edges.feature, device)));
   }
   if (shape.members >= 0) {
@@ -165,13 +171,33 @@ void AskForColumns(const Model& model, Columns& columns) {
   columns.edge_features = model.reads_edge_features();
 }
 
+uint64_t CopyBytes(const Batch& batch, const Model& model) {
+  if (model.device().is_cpu()) return 0;
+  constexpr int64_t kValue = sizeof(float);
+  uint64_t bytes = 0;
+  for (const GraphShape::Type& type : model.shape().types) {
+    const Array& feature = batch.nodes[type.number].feature;
+    if (!feature.on_host() && feature.dtype() == DType::kFloat32) continue;
+    bytes = SaturatedSum(
+        {bytes, SaturatedProduct({feature.element_count(), kValue})});
+  }
+  for (const GraphShape::Relation& relation : model.shape().relations) {
+    const EdgeBlock& edges = batch.edges[relation.number];
+    if (!edges.indptr.on_host()) continue;
+    bytes = SaturatedSum(
+        {bytes, edges.indptr.total_bytes(), edges.neighbor.total_bytes()});
+  }
+  return bytes;
+}
+
 at::Tensor Minibatch::OfSeeds(const at::Tensor& result) const {
   return seed_rows.defined() ? result.index_select(0, seed_rows) : result;
 }
 
-absl::StatusOr<Minibatch> MakeMinibatch(const Batch& batch, const Model& model,
-                                        const Task& task) {
-  MILLRACE_ASSIGN_OR_RETURN(const BatchTensors tensors,
+absl::StatusOr<Minibatch> MakeMinibatch(
+    const Batch& batch, const Model& model, const Task& task,
+    const std::function<void()>& begin_copies) {
+  MILLRACE_ASSIGN_OR_RETURN(BatchTensors tensors,
                             ToTensors(batch, model.device().type()));
   MILLRACE_RETURN_IF_ERROR(CheckColumns(tensors, model));
   Minibatch minibatch;
@@ -180,6 +206,8 @@ absl::StatusOr<Minibatch> MakeMinibatch(const Batch& batch, const Model& model,
       minibatch.graph,
       CatchTorch(StrCat("reading a batch of ", minibatch.seeds, " seeds"),
                  [&]() -> absl::StatusOr<Subgraph> {
+                   AddSelfLoops(model, tensors);
+                   if (begin_copies != nullptr) begin_copies();
                    SendSeeds(model.device(), minibatch);
                    return MakeSubgraph(batch, tensors, model);
                  }));

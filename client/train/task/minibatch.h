@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 
 #include "absl/status/statusor.h"
@@ -34,14 +35,21 @@ struct Minibatch {
 // Sets in `columns` what MakeMinibatch needs besides features and labels.
 void AskForColumns(const Model& model, Columns& columns);
 
+// Bytes that MakeMinibatch allocates at least on the model's device for the
+// features and lists of a batch; 0 on the CPU.
+uint64_t CopyBytes(const Batch& batch, const Model& model);
+
 // Makes a minibatch on the model's device: of views of the batch's memory, as
 // far as that is there, which they keep alive, and of copies. Converts features
 // other than float32. `model`, which must be for the batch's graph, says which
 // columns and coefficients it needs. Copies run in the device's current stream;
-// those of pinned memory may not have ended when this returns.
+// those of pinned memory may not have ended when this returns. Calls
+// `begin_copies`, which may be null, after the host's part of the work, when
+// only copies and work of the device are left.
 // FAILED_PRECONDITION: a column is missing (says how to get it).
 // Fails like ToTensors and ReadLabels.
-absl::StatusOr<Minibatch> MakeMinibatch(const Batch& batch, const Model& model,
-                                        const Task& task = {});
+absl::StatusOr<Minibatch> MakeMinibatch(
+    const Batch& batch, const Model& model, const Task& task = {},
+    const std::function<void()>& begin_copies = nullptr);
 
 }  // namespace millrace

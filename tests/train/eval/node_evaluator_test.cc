@@ -12,7 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "client/tensor/torch_status.h"
 #include "common/base/field_error.h"
+#include "tests/support/limited_accelerator.h"
 #include "tests/train/train_support.h"
 
 namespace millrace::testing {
@@ -96,6 +98,42 @@ TEST_F(NodeEvaluatorTest, SampledInferenceLeavesOutTheTrainSplit) {
       });
     }
   }
+}
+
+TEST_F(NodeEvaluatorTest, AsksTheAcceleratorForTheMemoryOfEachBatch) {
+  for (const auto kind : {InferenceKind::kFull, InferenceKind::kSampled}) {
+    options_.kind = kind;
+    RunRanks(1, [&](Collectives& alone) {
+      LimitedAccelerator accelerator;
+      const auto run = [&] {
+        return NodeEvaluator(source_, job_, *model_, alone, tables_, options_,
+                             accelerator)
+            .Run()
+            .status();
+      };
+      EXPECT_TRUE(run().ok());
+      // At least the output of the first layer for the seeds of a batch.
+      EXPECT_GE(accelerator.asked, 13 * 8 * sizeof(float));
+      EXPECT_LT(accelerator.asked, kGraphNodes * 64 * sizeof(float));
+      accelerator.limit = accelerator.asked / 2 - 1;
+      const absl::Status status = run();
+      EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+      EXPECT_EQ(ReasonOf(status), "evaluation_batch_too_large");
+      EXPECT_THAT(std::string(status.message()),
+                  ::testing::MatchesRegex(
+                      "(inference on|evaluation of) a batch of [0-9]+ .* is "
+                      "too much"));
+    });
+  }
+}
+
+TEST(OfEvaluationTest, GivesErrorsOfMemoryReasonsOfTheirOwn) {
+  EXPECT_EQ(ReasonOf(OfEvaluation(OutOfMemory("x"))),
+            "evaluation_out_of_memory");
+  EXPECT_EQ(ReasonOf(OfEvaluation(OutOfDeviceMemory("x", ""))),
+            "evaluation_out_of_device_memory");
+  const absl::Status other = WithReason(absl::NotFoundError("x"), Reason{"y"});
+  EXPECT_EQ(OfEvaluation(other), other);
 }
 
 TEST_F(NodeEvaluatorTest, PredictsARowForEveryNode) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "common/base/field_error.h"
+#include "tests/support/limited_accelerator.h"
 #include "tests/train/train_support.h"
 
 namespace millrace::testing {
@@ -156,6 +157,31 @@ TEST_F(LinkEvaluatorTest, RanksBothEndsAmongAllNodes) {
       EXPECT_NEAR(Run(world).valid.value(), static_cast<double>(hits) / 10,
                   1e-9);
     }
+  }
+}
+
+TEST_F(LinkEvaluatorTest, AsksTheAcceleratorForTheMemoryOfEnds) {
+  Serve();
+  for (const auto kind : {InferenceKind::kFull, InferenceKind::kSampled}) {
+    options_.kind = kind;
+    RunRanks(1, [&](Collectives& alone) {
+      const auto model = MakeModel();
+      LimitedAccelerator accelerator;
+      const auto run = [&] {
+        return LinkEvaluator::Create(source_, job_, *model, alone, splits_,
+                                     options_, accelerator)
+            .value()
+            ->Run()
+            .status();
+      };
+      EXPECT_TRUE(run().ok());
+      // Both ends of 5 edges, 2 columns wide.
+      EXPECT_GE(accelerator.asked, 10 * 2 * sizeof(float));
+      accelerator.limit = accelerator.asked / 2 - 1;
+      const absl::Status status = run();
+      EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+      EXPECT_EQ(ReasonOf(status), "evaluation_batch_too_large");
+    });
   }
 }
 
