@@ -7,6 +7,7 @@
 
 #include "client/train/device/accelerator.h"
 #include "client/train/device/host_reducer.h"
+#include "tests/support/known_memory.h"
 #include "tests/support/pretend_device.h"
 
 namespace millrace {
@@ -21,7 +22,7 @@ class PretendAccelerator final : public Accelerator {
   std::string kind() const override { return "pretend"; }
   c10::Device device() const override { return PretendDevice(); }
   std::string name() const override { return "pretend:0"; }
-  std::shared_ptr<ArrayMemory> memory() override { return nullptr; }
+  std::shared_ptr<ArrayMemory> memory() override { return memory_; }
   absl::Status CheckMemory(std::string_view what,
                            const MemoryNeed& need) const override {
     return millrace::CheckMemory(what, need);
@@ -34,6 +35,8 @@ class PretendAccelerator final : public Accelerator {
 
  private:
   const Backend backend_;
+  const std::shared_ptr<ArrayMemory> memory_ =
+      std::make_shared<testing::KnownMemory>(PretendDevice().index());
 };
 
 }  // namespace millrace

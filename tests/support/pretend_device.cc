@@ -28,8 +28,11 @@
 #include <chrono>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <memory>
+#include <mutex>
 
+#include "common/base/array.h"
 #include "tests/support/pretend_streams.h"
 
 namespace millrace {
@@ -39,6 +42,14 @@ std::atomic<int64_t> used_bytes = 0;
 std::atomic<int64_t> events_left = std::numeric_limits<int64_t>::max();
 std::atomic<int64_t> list_reductions = 0;
 std::atomic<int64_t> capacity_bytes = std::numeric_limits<int64_t>::max();
+
+// All blocks, by the address that the program has.
+class Block;
+struct Blocks {
+  std::mutex mutex;
+  std::map<const void*, Block*> by_address;
+};
+Blocks blocks;
 
 // Memory that is mapped twice: the program has the address of `seen`, which
 // cannot be read or written, and the operators use `used`.
@@ -58,8 +69,14 @@ class Block {
     seen_ = Map(file, PROT_NONE);
     used_ = Map(file, PROT_READ | PROT_WRITE);
     close(file);
+    const std::lock_guard lock(blocks.mutex);
+    blocks.by_address[seen_] = this;
   }
   ~Block() {
+    {
+      const std::lock_guard lock(blocks.mutex);
+      blocks.by_address.erase(seen_);
+    }
     munmap(seen_, bytes_);
     munmap(used_, bytes_);
     used_bytes -= static_cast<int64_t>(bytes_);
@@ -67,7 +84,12 @@ class Block {
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
 
+  // The block that has this address of the program's; null if none has.
+  static Block* Find(const void* seen);
+
   void* seen() const { return seen_; }
+  // For the host, before any operator uses it.
+  void Fill(const void* from, size_t bytes) { std::memcpy(used_, from, bytes); }
   // For an operator in the current stream.
   std::byte* Read() const {
     ReadInPretendStream(written_);
@@ -90,6 +112,12 @@ class Block {
   void* used_ = nullptr;
   StreamWork written_;  // last
 };
+
+Block* Block::Find(const void* seen) {
+  const std::lock_guard lock(blocks.mutex);
+  const auto found = blocks.by_address.find(seen);
+  return found == blocks.by_address.end() ? nullptr : found->second;
+}
 
 class PretendAllocator final : public c10::Allocator {
  public:
@@ -114,7 +142,7 @@ REGISTER_ALLOCATOR(c10::kPrivateUse1, &allocator);
 // The tensor as operators see it that read it or, with `writes`, change it.
 at::Tensor OnHost(const at::Tensor& tensor, bool writes = false) {
   if (!tensor.is_privateuseone()) return tensor;
-  auto* block = static_cast<Block*>(tensor.storage().data_ptr().get_context());
+  Block* const block = Block::Find(tensor.storage().data());
   if (block == nullptr) {
     return at::empty_strided(tensor.sizes(), tensor.strides(),
                              tensor.options().device(at::kCPU));
@@ -424,6 +452,14 @@ C10_REGISTER_GUARD_IMPL(PrivateUse1, Guard);
 }  // namespace
 
 c10::Device PretendDevice() { return {c10::kPrivateUse1, 0}; }
+
+Array CopyToPretendDevice(const Array& array) {
+  if (!array.present()) return array;
+  const auto block = std::make_shared<Block>(array.total_bytes());
+  block->Fill(array.data(), array.total_bytes());
+  return Array::Borrow(array.dtype(), array.shape(), block->seen(), block,
+                       PretendDevice().index());
+}
 
 int64_t BytesOfPretendDevice() { return used_bytes; }
 

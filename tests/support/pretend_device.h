@@ -11,20 +11,27 @@
 
 #include <cstdint>
 
+#include "common/base/array.h"
+
 namespace millrace {
 
 // The device, kPrivateUse1 number 0, which exists in programs that link this.
 // LibTorch prints it as "pretend:0".
 c10::Device PretendDevice();
 
-// Bytes of the tensors that it has now.
+// Returns a copy of an array of the host in the memory of the device; an absent
+// array stays absent.
+Array CopyToPretendDevice(const Array& array);
+
+// Bytes of the tensors and arrays that it has now.
 int64_t BytesOfPretendDevice();
 
 // Lets allocations fail, as a GPU's do, that would make its tensors take more
 // than so many bytes together.
 void SetPretendMemory(int64_t bytes);
 
-// Lets the recording of events throw, as when a GPU is lost, after so many more.
+// Lets the recording of events throw, as when a GPU is lost, after so many
+// more.
 void LimitPretendEvents(int64_t events);
 
 // Whether a copy that does not block, as out of pinned memory, may still read

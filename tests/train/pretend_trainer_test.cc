@@ -20,6 +20,7 @@
 #include "common/base/strings.h"
 #include "common/file/file.h"
 #include "tests/support/pretend_accelerator.h"
+#include "tests/support/source_on_device.h"
 #include "tests/support/watched_source.h"
 #include "tests/train/script_support.h"
 #include "tests/train/train_support.h"
@@ -98,6 +99,39 @@ TrainOptions RunOf(ModelKind kind) {
 TEST_P(PretendModelTest, TrainsLikeTheCpu) {
   ExpectSameBits(Serve(ClassGraph(120, 60), "pretend_model"),
                  RunOf(GetParam()));
+}
+
+// Batches as GPUs that sample leave them: with and without self loops, of several
+// node types, and with features that are converted.
+class DeviceBatchTest : public ::testing::Test {
+ protected:
+  static void ExpectSameBitsOnDevice(std::shared_ptr<BatchSource> plain,
+                                     const TrainOptions& options) {
+    const auto source = std::make_shared<SourceOnDevice>(std::move(plain));
+    ExpectSameBits(source, options);
+    EXPECT_GT(source->left(), 0);
+  }
+};
+
+TEST_F(DeviceBatchTest, TrainsWhereItIs) {
+  for (const ModelKind kind :
+       {ModelKind::kSage, ModelKind::kGcn, ModelKind::kGatv2}) {
+    SCOPED_TRACE(InfoOf(kind).name);
+    ExpectSameBitsOnDevice(Serve(ClassGraph(120, 60), "device_batch"),
+                           RunOf(kind));
+  }
+}
+
+TEST_F(DeviceBatchTest, HasSeveralTypes) {
+  TrainOptions options = RunOf(ModelKind::kGat);
+  options.job.seed_type = "paper";
+  ExpectSameBitsOnDevice(Serve(PaperGraph(120, 60), "device_types"), options);
+}
+
+TEST_F(DeviceBatchTest, IsConverted) {
+  TrainOptions options = RunOf(ModelKind::kSage);
+  options.feature_dtype = DType::kFloat16;
+  ExpectSameBitsOnDevice(Serve(ClassGraph(120, 60), "device_float16"), options);
 }
 
 TEST(PretendTrainerTest, SampledEvaluationIsLikeTheCpus) {

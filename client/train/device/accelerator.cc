@@ -11,7 +11,6 @@ class Cpu final : public Accelerator {
   std::string kind() const override { return "cpu"; }
   c10::Device device() const override { return c10::kCPU; }
   std::string name() const override { return "the CPU"; }
-  std::shared_ptr<ArrayMemory> memory() override { return nullptr; }
   absl::Status CheckMemory(std::string_view what,
                            const MemoryNeed& need) const override {
     return millrace::CheckMemory(what, need);

@@ -30,9 +30,9 @@ class Accelerator {
   virtual c10::Device device() const = 0;
   // The name for the log, such as "the CPU".
   virtual std::string name() const = 0;
-  // Provides the memory of batches for the device; null for the CPU. The same
-  // each time.
-  virtual std::shared_ptr<ArrayMemory> memory() = 0;
+  // Provides the memory of batches for the device, the same each time; null for
+  // that of the process.
+  virtual std::shared_ptr<ArrayMemory> memory() { return nullptr; }
   // Checks that the device has memory for tensors that are about to be made.
   // RESOURCE_EXHAUSTED: "WHAT needs 24.1 GB of memory, but 15.2 GB is
   // available", with the name of the device unless that is the CPU.

@@ -114,9 +114,9 @@ Subgraph MakeSubgraph(const Batch& batch, const BatchTensors& tensors,
   for (const GraphShape::Relation& relation : shape.relations) {
     const EdgeTensors& edges = tensors.edges[relation.number];
     const TypeIndex type = shape.types[relation.lists].number;
-    graph.neighbors.push_back(
-        ListsOn(device, edges, graph.nodes[relation.lists].hop_offsets,
-                tensors.nodes[type].hop_offsets));
+    graph.neighbors.push_back(ListsOn(device, edges,
+                                      graph.nodes[relation.lists].hop_offsets,
+                                      tensors.nodes[type].hop_offsets));
     graph.edge_features.push_back(AsFloat(Send(edges.feature, device)));
   }
   if (shape.members >= 0) {
