@@ -55,11 +55,17 @@ absl::Status WithTrainAdvice(const absl::Status& status) {
   return InTermsOfOptions(status, TrainAdvice());
 }
 
+// The GPU that computes.
+int UsualGpu(Accelerator& accelerator) {
+  const std::shared_ptr<ArrayMemory> memory = accelerator.memory();
+  return memory == nullptr ? 0 : memory->device();
+}
+
 absl::Status TrainInGroup(const SourceFlags& source_flags,
                           const TrainFlags& train_flags, TrainOptions options,
                           Collectives& collectives, Accelerator& accelerator) {
   MILLRACE_ASSIGN_OR_RETURN(std::shared_ptr<BatchSource> source,
-                            source_flags.Open());
+                            source_flags.Open(UsualGpu(accelerator)));
   if (train_flags.InferSeedType(source->manifest(), options.job) &&
       collectives.rank() == 0) {
     LogSeedType(options.job);
@@ -173,7 +179,7 @@ int RunTrainProgram(int argc, char** argv,
   TrainFlags flags(DeviceWords(kinds));
   source.AddTo(app);
   flags.AddTo(app);
-  source.AddConnectionTo(app);
+  source.AddConnectionTo(app, "the GPU of --device, or 0");
   app.footer(
       "  millrace-train --store cora-2 --workers 2 --model sage --hidden 256 "
       "\\\n"
