@@ -96,7 +96,8 @@ void SourceFlags::AddTo(CLI::App& app) {
   source->require_option(1);
 }
 
-void SourceFlags::AddConnectionTo(CLI::App& app) {
+void SourceFlags::AddConnectionTo(CLI::App& app,
+                                  const std::string& usual_gpus) {
   AddTlsFlags(app, tls_);
   CLI::Option_group* fetching = app.add_option_group("Fetching");
   fetching
@@ -114,10 +115,10 @@ void SourceFlags::AddConnectionTo(CLI::App& app) {
                    "each worker on a host keeps its own copy. --store: the "
                    "share that GPUs keep, while the others are pinned")
       ->check(Number(0, 1));
-  memory_.AddTo(*fetching, "--store: ");
+  memory_.AddTo(*fetching, "--store: ", usual_gpus);
 }
 
-absl::StatusOr<std::shared_ptr<BatchSource>> SourceFlags::Open() const {
+absl::StatusOr<SourceOptions> SourceFlags::Options(int usual_gpu) const {
   SourceOptions options;
   options.store = store_;
   options.servers = servers_;
@@ -125,11 +126,20 @@ absl::StatusOr<std::shared_ptr<BatchSource>> SourceFlags::Open() const {
   options.threads = threads_;
   options.cache_ratio = cache_ratio_;
   options.memory = memory_.Options();
+  const bool uses_gpus =
+      !store_.empty() && (options.memory.uses_devices() || cache_ratio_ != 0);
+  if (uses_gpus && !memory_.names_gpus()) options.memory.gpus = {usual_gpu};
   if (!absl::ParseDuration(partition_wait_, &options.partition_wait) ||
       options.partition_wait < absl::ZeroDuration()) {
     return UsageError(StrCat("--partition-wait \"", partition_wait_,
                              "\" is not a duration; write e.g. 20s or 5m"));
   }
+  return options;
+}
+
+absl::StatusOr<std::shared_ptr<BatchSource>> SourceFlags::Open(
+    int usual_gpu) const {
+  MILLRACE_ASSIGN_OR_RETURN(const SourceOptions options, Options(usual_gpu));
   KeepFreedMemory();
   return OpenSource(options);
 }

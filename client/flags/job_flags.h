@@ -39,11 +39,15 @@ CLI::Option* AddServersFlag(CLI::App& group, std::string& servers);
 class SourceFlags {
  public:
   // Add --store and --servers, and the options of the connection. Call both;
-  // they are separate to control the order in --help.
+  // they are separate to control the order in --help, which gives `usual_gpus`
+  // as the default of --gpus.
   void AddTo(CLI::App& app);
-  void AddConnectionTo(CLI::App& app);
-  // Fails like OpenSource.
-  absl::StatusOr<std::shared_ptr<BatchSource>> Open() const;
+  void AddConnectionTo(CLI::App& app, const std::string& usual_gpus = "0");
+  // Without --gpus, what is for GPUs goes to `usual_gpu`. INVALID_ARGUMENT: a
+  // --partition-wait that is no duration.
+  absl::StatusOr<SourceOptions> Options(int usual_gpu = 0) const;
+  // Opens the source of these options. Fails like OpenSource, too.
+  absl::StatusOr<std::shared_ptr<BatchSource>> Open(int usual_gpu = 0) const;
   int threads() const { return threads_; }
 
  private:

@@ -7,7 +7,8 @@
 
 namespace millrace {
 
-void MemoryFlags::AddTo(CLI::App& group, const std::string& prefix) {
+void MemoryFlags::AddTo(CLI::App& group, const std::string& prefix,
+                        const std::string& usual_gpus) {
   group
       .add_option("--graph-memory", graph_memory_,
                   StrCat(prefix,
@@ -25,7 +26,7 @@ void MemoryFlags::AddTo(CLI::App& group, const std::string& prefix) {
                          "--cache-ratio, by their numbers"))
       ->type_name("N,...")
       ->delimiter(',')
-      ->default_str("0")
+      ->default_str(usual_gpus)
       ->check(WholeNumber(0, 1023));
   group
       .add_option("--device-fallback", device_fallback_,
@@ -39,7 +40,7 @@ MemoryOptions MemoryFlags::Options() const {
   MemoryOptions options;
   options.graph = MemoryTiers().at(graph_memory_);
   options.features = MemoryTiers().at(feature_memory_);
-  options.gpus = gpus_;
+  if (names_gpus()) options.gpus = gpus_;
   options.fallback = DeviceFallbacks().at(device_fallback_);
   return options;
 }

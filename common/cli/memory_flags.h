@@ -12,15 +12,19 @@ namespace millrace {
 // The flags --graph-memory, --feature-memory, --gpus and --device-fallback.
 class MemoryFlags {
  public:
-  // Help texts start with `prefix`, such as "--store: ".
-  void AddTo(CLI::App& group, const std::string& prefix = "");
+  // Help texts start with `prefix`, such as "--store: ". `usual_gpus` says
+  // which GPUs are used without --gpus.
+  void AddTo(CLI::App& group, const std::string& prefix = "",
+             const std::string& usual_gpus = "0");
   MemoryOptions Options() const;
+  // Whether --gpus was given.
+  bool names_gpus() const { return !gpus_.empty(); }
 
  private:
   std::string graph_memory_ = "mmap";
   std::string feature_memory_ = "mmap";
   std::string device_fallback_ = "allow";
-  std::vector<int> gpus_ = {0};
+  std::vector<int> gpus_;
 };
 
 }  // namespace millrace

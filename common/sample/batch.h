@@ -37,8 +37,8 @@ struct NodeBlock {
 // kOut) and have local ids below hop_offsets[hops]; for the methods of
 // EdgesOfAllNodes(), they are all nodes of the type. The edges of hop h belong
 // to the nodes first seen at hop h - 1, except for those methods; see
-// PlacesOfEdges(). If the request has a memory with a GPU, all arrays may be
-// there.
+// PlacesOfEdges(). If the request has a memory with a GPU, all arrays but
+// `feature_row` may be there.
 struct EdgeBlock {
   Array indptr;    // [expanded + 1] uint32
   Array neighbor;  // [e] uint32: local id of the neighbour, in pick order
@@ -49,10 +49,13 @@ struct EdgeBlock {
   // [e] uint64: row of the edge's features in the partition that owns its
   // destination; only with edge features.
   Array feature_row;
-
   // [hops + 1]. Empty unless `indptr` is on a GPU; then list_ends[h] is its
   // element at hop_offsets[h] of the nodes that own the lists.
   std::vector<uint32_t> list_ends;
+  // [e]: the partition that `feature_row` is a row of. Empty if there is no
+  // `feature_row`, and unless `indptr` is on a GPU, where FeatureOwners()
+  // cannot read it.
+  std::vector<uint32_t> feature_parts;
 
   int64_t edge_count() const { return neighbor.rows(); }
 };

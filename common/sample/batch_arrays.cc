@@ -238,7 +238,7 @@ static_assert(sizeof(NodeBlock) ==
               sizeof(NodeBlock::hop_offsets) +
                   CountMembers<Array NodeBlock::*>() * sizeof(Array));
 static_assert(sizeof(EdgeBlock) ==
-              sizeof(EdgeBlock::list_ends) +
+              sizeof(EdgeBlock::list_ends) + sizeof(EdgeBlock::feature_parts) +
                   CountMembers<Array EdgeBlock::*>() * sizeof(Array));
 static_assert(sizeof(EdgeSeedBlock) ==
               sizeof(size_t) +

@@ -4,13 +4,11 @@
 // CPU.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/base/array.h"
 #include "common/graph/schema.h"
 #include "common/sample/place_counts.h"
 
@@ -21,27 +19,23 @@ class FeatureRows {
  public:
   virtual ~FeatureRows() = default;
 
-  // Returns uninitialised memory for rows, aligned to 64 bytes. The last copy
-  // of the pointer frees it, on any thread, also after this object has been
-  // destroyed.
-  // RESOURCE_EXHAUSTED: there is not enough. UNAVAILABLE: the device has
-  // failed.
-  virtual absl::StatusOr<std::shared_ptr<std::byte>> Allocate(
-      uint64_t bytes) = 0;
-
-  // Does what GatherRows() (gather.h) does for NodeColumn::kFeature. `out` must
-  // be in memory from Allocate().
-  // FAILED_PRECONDITION: the rows' numbers do not fit into the memory of a
-  // device. RESOURCE_EXHAUSTED: it is busy. UNAVAILABLE: it has failed. Also
-  // the errors of GatherRows(), word for word.
-  virtual absl::Status GatherNodes(TypeIndex type,
-                                   std::span<const uint64_t> ids,
-                                   std::byte* out) = 0;
+  // Returns an array of what GatherRows() (gather.h) writes for
+  // NodeColumn::kFeature. It is on the GPU of `memory`, which may be null, if
+  // that GPU reads rows, and otherwise on the host. Nothing writes to it any
+  // more; whoever frees its last copy, on any thread, must have waited for all
+  // work of GPUs on it. It may outlive this object.
+  // FAILED_PRECONDITION: the rows, or their numbers, do not fit into the memory
+  // of a device. RESOURCE_EXHAUSTED: it is busy, or the host has too little
+  // memory. UNAVAILABLE: it has failed. Also the errors of GatherRows(), word
+  // for word.
+  virtual absl::StatusOr<Array> GatherNodes(TypeIndex type,
+                                            std::span<const uint64_t> ids,
+                                            ArrayMemory* memory) = 0;
   // The same for GatherEdgeRows(): row i is rows[i] of partition parts[i].
-  virtual absl::Status GatherEdges(RelationIndex relation,
-                                   std::span<const uint32_t> parts,
-                                   std::span<const uint64_t> rows,
-                                   std::byte* out) = 0;
+  virtual absl::StatusOr<Array> GatherEdges(RelationIndex relation,
+                                            std::span<const uint32_t> parts,
+                                            std::span<const uint64_t> rows,
+                                            ArrayMemory* memory) = 0;
 
   // Returns what has been read so far.
   virtual FeatureRowCounts counts() const = 0;

@@ -2,7 +2,6 @@
 #include "common/sample/gather_columns.h"
 
 #include <cstddef>
-#include <memory>
 #include <utility>
 #include <vector>
 
@@ -26,17 +25,22 @@ std::span<const uint64_t> WideIds(const Array& ids,
   return buffer;
 }
 
-// Returns uninitialised memory for `count` rows.
-absl::StatusOr<Array> AllocateRows(const ColumnSpec& spec, size_t count,
-                                   const ColumnPlaces& places) {
-  std::vector<int64_t> shape = spec.ShapeOf(static_cast<int64_t>(count));
-  if (places.features == nullptr) {
-    return Array::Allocate(spec.dtype, std::move(shape), places.memory);
-  }
-  MILLRACE_ASSIGN_OR_RETURN(
-      const std::shared_ptr<std::byte> block,
-      places.features->Allocate(count * spec.row_bytes()));
-  return Array::Borrow(spec.dtype, std::move(shape), block.get(), block);
+// Returns uninitialised memory of the host for `count` rows.
+Array AllocateRows(const ColumnSpec& spec, size_t count, ArrayMemory* memory) {
+  return Array::Allocate(spec.dtype, spec.ShapeOf(static_cast<int64_t>(count)),
+                         memory);
+}
+
+// The partition that has the features of each edge; `buffer` must stay alive
+// while the span is used.
+std::span<const uint32_t> FeatureParts(const Store& store,
+                                       const Relation& relation,
+                                       const Batch& batch,
+                                       const EdgeBlock& block,
+                                       std::vector<uint32_t>& buffer) {
+  if (!block.indptr.on_host()) return block.feature_parts;
+  buffer = FeatureOwners(batch, relation, block, store.book(relation.dst));
+  return buffer;
 }
 
 // Gathers the features of a relation's edges from all their owners.
@@ -49,15 +53,13 @@ absl::Status GatherEdgeFeatures(const Store& store, RelationIndex index,
   MILLRACE_RETURN_IF_ERROR(
       CheckMemory(StrCat("a batch with features of ", count, " edges"),
                   count * relation.feature.row_bytes(), kSmallerBatch));
-  MILLRACE_ASSIGN_OR_RETURN(block.feature,
-                            AllocateRows(relation.feature, count, places));
-  const std::vector<uint32_t> owners =
-      FeatureOwners(batch, relation, block, store.book(relation.dst));
-  const std::span<const uint64_t> rows = block.feature_row.As<uint64_t>();
-  std::byte* out = block.feature.mutable_data();
-  return places.features == nullptr
-             ? GatherEdgeRows(store, index, owners, rows, out)
-             : places.features->GatherEdges(index, owners, rows, out);
+  std::vector<uint32_t> buffer;
+  MILLRACE_ASSIGN_OR_RETURN(
+      block.feature,
+      GatherEdgeArray(store, index,
+                      FeatureParts(store, relation, batch, block, buffer),
+                      block.feature_row.As<uint64_t>(), places));
+  return absl::OkStatus();
 }
 
 // The columns of the nodes of one type, from all their owners.
@@ -99,14 +101,31 @@ absl::StatusOr<Array> GatherArray(const Store& store, TypeIndex type,
   const ColumnSpec spec = ColumnOf(store.schema(), type, column);
   // GatherRows() says what is wrong with a column that does not exist.
   if (!spec.present()) return GatherRows(store, type, column, ids, nullptr);
-  ColumnPlaces own = places;
-  if (column != NodeColumn::kFeature) own.features = nullptr;
-  MILLRACE_ASSIGN_OR_RETURN(Array rows, AllocateRows(spec, ids.size(), own));
-  std::byte* out = rows.mutable_data();
-  MILLRACE_RETURN_IF_ERROR(own.features == nullptr
-                               ? GatherRows(store, type, column, ids, out)
-                               : own.features->GatherNodes(type, ids, out));
+  if (column == NodeColumn::kFeature && places.features != nullptr) {
+    return places.features->GatherNodes(type, ids, places.memory);
+  }
+  Array rows = AllocateRows(spec, ids.size(), places.memory);
+  MILLRACE_RETURN_IF_ERROR(
+      GatherRows(store, type, column, ids, rows.mutable_data()));
   return rows;
+}
+
+absl::StatusOr<Array> GatherEdgeArray(const Store& store,
+                                      RelationIndex relation,
+                                      std::span<const uint32_t> parts,
+                                      std::span<const uint64_t> rows,
+                                      const ColumnPlaces& places) {
+  const ColumnSpec& spec = store.schema().relations[relation].feature;
+  if (!spec.present()) {
+    return GatherEdgeRows(store, relation, parts, rows, nullptr);
+  }
+  if (places.features != nullptr) {
+    return places.features->GatherEdges(relation, parts, rows, places.memory);
+  }
+  Array gathered = AllocateRows(spec, rows.size(), places.memory);
+  MILLRACE_RETURN_IF_ERROR(
+      GatherEdgeRows(store, relation, parts, rows, gathered.mutable_data()));
+  return gathered;
 }
 
 absl::Status GatherColumns(const Store& store, const ResolvedJob& job,

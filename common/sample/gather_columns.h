@@ -17,9 +17,10 @@ namespace millrace {
 
 // Who reads columns, and where to.
 struct ColumnPlaces {
-  // Reads features, and provides their memory; null if the CPU reads them.
+  // Reads features; null if the CPU reads them.
   FeatureRows* features = nullptr;
-  // Provides the memory of all that the CPU reads; null for the process's.
+  // Provides the memory of all that the CPU reads, and has the GPU that features
+  // are for; null for the process's.
   ArrayMemory* memory = nullptr;
 };
 
@@ -29,6 +30,13 @@ absl::StatusOr<Array> GatherArray(const Store& store, TypeIndex type,
                                   NodeColumn column,
                                   std::span<const uint64_t> ids,
                                   const ColumnPlaces& places = {});
+
+// The same for GatherEdgeRows(): row i is rows[i] of partition parts[i].
+absl::StatusOr<Array> GatherEdgeArray(const Store& store,
+                                      RelationIndex relation,
+                                      std::span<const uint32_t> parts,
+                                      std::span<const uint64_t> rows,
+                                      const ColumnPlaces& places = {});
 
 // Fills the columns of a batch of `job` whose topology is complete. All
 // partitions must be mapped.

@@ -3,6 +3,11 @@
 
 namespace millrace {
 
+bool UsesDevices(MemoryTier tier) {
+  return tier == MemoryTier::kCuda || tier == MemoryTier::kPinned ||
+         tier == MemoryTier::kAuto;
+}
+
 std::string_view WordOf(MemoryTier tier) {
   switch (tier) {
     case MemoryTier::kMmap:

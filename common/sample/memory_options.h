@@ -21,6 +21,9 @@ enum class MemoryTier : uint8_t {
 // Whether the CPU makes the batches that a device has no kernels for.
 enum class DeviceFallback : uint8_t { kAllow, kForbid };
 
+// Whether what is kept there is for devices.
+bool UsesDevices(MemoryTier tier);
+
 // The word of options for a value.
 std::string_view WordOf(MemoryTier tier);
 
@@ -38,6 +41,11 @@ struct MemoryOptions {
   // samples if the graph is in kPinned or kCuda, and all share the rows.
   std::vector<int> gpus = {0};
   DeviceFallback fallback = DeviceFallback::kAllow;
+
+  // Whether `gpus` matters.
+  bool uses_devices() const {
+    return cache_ratio != 0 || UsesDevices(graph) || UsesDevices(features);
+  }
 };
 
 }  // namespace millrace

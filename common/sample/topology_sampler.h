@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/base/array_memory.h"
 #include "common/graph/store.h"
 #include "common/sample/batch.h"
 #include "common/sample/job.h"
@@ -20,6 +21,8 @@ struct TopologyRequest {
   uint32_t batch = 0;
   bool edge_ids = false;      // fill EdgeBlock::edge_id
   bool feature_rows = false;  // fill EdgeBlock::feature_row
+  // Where arrays go if it is not null; see BatchRequest::memory.
+  ArrayMemory* memory = nullptr;
 };
 
 // Makes the topology of batches on devices, from a graph all of whose

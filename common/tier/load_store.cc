@@ -50,11 +50,6 @@ absl::Status CheckCacheRatio(const MemoryOptions& options) {
                        .other_value = std::string(WordOf(options.features))});
 }
 
-bool UsesDevices(MemoryTier tier) {
-  return tier == MemoryTier::kCuda || tier == MemoryTier::kPinned ||
-         tier == MemoryTier::kAuto;
-}
-
 absl::Status CheckOptions(const MemoryOptions& options) {
   MILLRACE_RETURN_IF_ERROR(CheckGpus(options.gpus));
   MILLRACE_RETURN_IF_ERROR(CheckCacheRatio(options));
@@ -66,8 +61,7 @@ absl::Status CheckOptions(const MemoryOptions& options) {
          .limit = "a device samples only if graph_memory is pinned, cuda or "
                   "auto"});
   }
-  if (options.gpus != MemoryOptions().gpus && options.cache_ratio == 0 &&
-      !UsesDevices(options.graph) && !UsesDevices(options.features)) {
+  if (options.gpus != MemoryOptions().gpus && !options.uses_devices()) {
     return InvalidField({.field = "gpus",
                          .value = StrCat(options.gpus.front()),
                          .limit = "no option puts anything on these GPUs"});

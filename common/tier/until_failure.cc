@@ -3,11 +3,10 @@
 
 #include <string>
 
-#include "common/base/block.h"
 #include "common/base/log.h"
 #include "common/base/status_lines.h"
 #include "common/base/strings.h"
-#include "common/sample/gather.h"
+#include "common/sample/gather_columns.h"
 
 namespace millrace {
 
@@ -39,35 +38,26 @@ absl::StatusOr<bool> DrawerUntilFailure::Draw(const Store& store, int part,
   return drawn;
 }
 
-absl::StatusOr<std::shared_ptr<std::byte>> RowsUntilFailure::Allocate(
-    uint64_t bytes) {
-  if (failure_->noted()) return AllocateBlock(bytes);
-  auto block = device_->Allocate(bytes);
-  if (failure_->Note(block.status())) return AllocateBlock(bytes);
-  return block;
-}
-
-absl::Status RowsUntilFailure::GatherNodes(TypeIndex type,
-                                           std::span<const uint64_t> ids,
-                                           std::byte* out) {
+absl::StatusOr<Array> RowsUntilFailure::GatherNodes(
+    TypeIndex type, std::span<const uint64_t> ids, ArrayMemory* memory) {
   if (!failure_->noted()) {
-    absl::Status status = device_->GatherNodes(type, ids, out);
-    if (!failure_->Note(status)) return status;
+    auto gathered = device_->GatherNodes(type, ids, memory);
+    if (!failure_->Note(gathered.status())) return gathered;
   }
   cpu_rows_ += ids.size();
-  return GatherRows(*store_, type, NodeColumn::kFeature, ids, out);
+  return GatherArray(*store_, type, NodeColumn::kFeature, ids,
+                     {.memory = memory});
 }
 
-absl::Status RowsUntilFailure::GatherEdges(RelationIndex relation,
-                                           std::span<const uint32_t> parts,
-                                           std::span<const uint64_t> rows,
-                                           std::byte* out) {
+absl::StatusOr<Array> RowsUntilFailure::GatherEdges(
+    RelationIndex relation, std::span<const uint32_t> parts,
+    std::span<const uint64_t> rows, ArrayMemory* memory) {
   if (!failure_->noted()) {
-    absl::Status status = device_->GatherEdges(relation, parts, rows, out);
-    if (!failure_->Note(status)) return status;
+    auto gathered = device_->GatherEdges(relation, parts, rows, memory);
+    if (!failure_->Note(gathered.status())) return gathered;
   }
   cpu_rows_ += rows.size();
-  return GatherEdgeRows(*store_, relation, parts, rows, out);
+  return GatherEdgeArray(*store_, relation, parts, rows, {.memory = memory});
 }
 
 FeatureRowCounts RowsUntilFailure::counts() const {

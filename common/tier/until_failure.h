@@ -71,13 +71,13 @@ class RowsUntilFailure final : public FeatureRows {
         device_(std::move(device)),
         failure_(std::move(failure)) {}
 
-  absl::StatusOr<std::shared_ptr<std::byte>> Allocate(uint64_t bytes) override;
-  absl::Status GatherNodes(TypeIndex type, std::span<const uint64_t> ids,
-                           std::byte* out) override;
-  absl::Status GatherEdges(RelationIndex relation,
-                           std::span<const uint32_t> parts,
-                           std::span<const uint64_t> rows,
-                           std::byte* out) override;
+  absl::StatusOr<Array> GatherNodes(TypeIndex type,
+                                    std::span<const uint64_t> ids,
+                                    ArrayMemory* memory) override;
+  absl::StatusOr<Array> GatherEdges(RelationIndex relation,
+                                    std::span<const uint32_t> parts,
+                                    std::span<const uint64_t> rows,
+                                    ArrayMemory* memory) override;
   FeatureRowCounts counts() const override;
 
  private:

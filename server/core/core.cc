@@ -45,24 +45,25 @@ class CheckedRows final : public FeatureRows {
   CheckedRows(ServerCore& core, std::shared_ptr<FeatureRows> rows)
       : core_(core), rows_(std::move(rows)) {}
 
-  absl::StatusOr<std::shared_ptr<std::byte>> Allocate(uint64_t bytes) override {
-    auto block = rows_->Allocate(bytes);
-    MILLRACE_RETURN_IF_ERROR(core_.DeviceError(block.status()));
-    return block;
+  absl::StatusOr<Array> GatherNodes(TypeIndex type,
+                                    std::span<const uint64_t> ids,
+                                    ArrayMemory* memory) override {
+    return Checked(rows_->GatherNodes(type, ids, memory));
   }
-  absl::Status GatherNodes(TypeIndex type, std::span<const uint64_t> ids,
-                           std::byte* out) override {
-    return core_.DeviceError(rows_->GatherNodes(type, ids, out));
-  }
-  absl::Status GatherEdges(RelationIndex relation,
-                           std::span<const uint32_t> parts,
-                           std::span<const uint64_t> rows,
-                           std::byte* out) override {
-    return core_.DeviceError(rows_->GatherEdges(relation, parts, rows, out));
+  absl::StatusOr<Array> GatherEdges(RelationIndex relation,
+                                    std::span<const uint32_t> parts,
+                                    std::span<const uint64_t> rows,
+                                    ArrayMemory* memory) override {
+    return Checked(rows_->GatherEdges(relation, parts, rows, memory));
   }
   FeatureRowCounts counts() const override { return rows_->counts(); }
 
  private:
+  absl::StatusOr<Array> Checked(absl::StatusOr<Array> gathered) {
+    MILLRACE_RETURN_IF_ERROR(core_.DeviceError(gathered.status()));
+    return gathered;
+  }
+
   ServerCore& core_;
   const std::shared_ptr<FeatureRows> rows_;
 };

@@ -26,6 +26,12 @@ size_t RowBytes(const ArrayInfo& info) {
   return bytes;
 }
 
+// The elements, which keep the array's memory alive.
+std::shared_ptr<const std::byte> BytesOf(Array array) {
+  const auto owner = std::make_shared<const Array>(std::move(array));
+  return {owner, owner->data()};
+}
+
 }  // namespace
 
 FrameSource::FrameSource(const RowPlaces& places, StreamLayout layout,
@@ -97,13 +103,13 @@ absl::Status FrameSource::GatherSome(const ArrayInfo& info,
       std::min<uint64_t>(left, std::max<size_t>(1, room / row_bytes)));
   ids_.resize(count);
   part.ids(first, ids_);
-  MILLRACE_ASSIGN_OR_RETURN(std::shared_ptr<std::byte> rows,
+  MILLRACE_ASSIGN_OR_RETURN(std::shared_ptr<const std::byte> rows,
                             Gather(info, part));
   gathered_ = {std::move(rows), count * row_bytes, 0};
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::shared_ptr<std::byte>> FrameSource::Gather(
+absl::StatusOr<std::shared_ptr<const std::byte>> FrameSource::Gather(
     const ArrayInfo& info, const StreamPart& part) {
   const bool features =
       part.edge_relation >= 0 || part.column == NodeColumn::kFeature;
@@ -116,28 +122,23 @@ absl::StatusOr<std::shared_ptr<std::byte>> FrameSource::Gather(
   return rows;
 }
 
-absl::StatusOr<std::shared_ptr<std::byte>> FrameSource::GatherFeatures(
+absl::StatusOr<std::shared_ptr<const std::byte>> FrameSource::GatherFeatures(
     const ArrayInfo& info, const StreamPart& part) {
   FeatureRows& features = *places_.features;
   if (part.edge_relation >= 0) {
-    MILLRACE_ASSIGN_OR_RETURN(std::shared_ptr<std::byte> rows,
-                              features.Allocate(ids_.size() * RowBytes(info)));
     const std::vector<uint32_t> parts(ids_.size(),
                                       static_cast<uint32_t>(part.edge_part));
-    MILLRACE_RETURN_IF_ERROR(
-        features.GatherEdges(part.edge_relation, parts, ids_, rows.get()));
-    return rows;
+    MILLRACE_ASSIGN_OR_RETURN(
+        Array rows, features.GatherEdges(part.edge_relation, parts, ids_,
+                                         /*memory=*/nullptr));
+    return BytesOf(std::move(rows));
   }
-  const ColumnSpec stored =
-      ColumnOf(places_.store.schema(), part.type, part.column);
-  const size_t bytes = ids_.size() * stored.row_bytes();
-  MILLRACE_ASSIGN_OR_RETURN(std::shared_ptr<std::byte> rows,
-                            features.Allocate(bytes));
-  MILLRACE_RETURN_IF_ERROR(features.GatherNodes(part.type, ids_, rows.get()));
-  if (stored.dtype == info.dtype) return rows;
+  MILLRACE_ASSIGN_OR_RETURN(
+      Array rows, features.GatherNodes(part.type, ids_, /*memory=*/nullptr));
+  if (rows.dtype() == info.dtype) return BytesOf(std::move(rows));
   std::shared_ptr<std::byte> cast = AllocateBlock(ids_.size() * RowBytes(info));
-  CastFloats(stored.dtype, rows.get(), info.dtype, cast.get(),
-             bytes / ItemBytes(stored.dtype));
+  CastFloats(rows.dtype(), rows.data(), info.dtype, cast.get(),
+             static_cast<size_t>(rows.element_count()));
   return cast;
 }
 

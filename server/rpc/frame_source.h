@@ -77,9 +77,9 @@ class FrameSource {
   absl::Status GatherSome(const ArrayInfo& info, const StreamPart& part,
                           uint64_t at, size_t room);
   // Return the rows of ids_ in the form that they have on the wire.
-  absl::StatusOr<std::shared_ptr<std::byte>> Gather(const ArrayInfo& info,
-                                                    const StreamPart& part);
-  absl::StatusOr<std::shared_ptr<std::byte>> GatherFeatures(
+  absl::StatusOr<std::shared_ptr<const std::byte>> Gather(
+      const ArrayInfo& info, const StreamPart& part);
+  absl::StatusOr<std::shared_ptr<const std::byte>> GatherFeatures(
       const ArrayInfo& info, const StreamPart& part);
   // Rows that the CPU reads.
   absl::Status GatherInto(const ArrayInfo& info, const StreamPart& part,

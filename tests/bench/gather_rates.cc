@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast a GPU reads feature rows of node type 0 into pinned memory, beside
-// the rate at which it copies to and from pinned memory, measured in the same
-// run:
+// How fast a GPU reads feature rows of node type 0 into pinned memory and into
+// its own, beside the rate at which it copies to and from pinned memory,
+// measured in the same run:
 //
 // gather_rates STORE ROWS CALLS -> a table
 //
 // Each call reads ROWS random rows. The rows are once in the GPU's memory and
-// once in pinned memory, from where the GPU reads them over the bus, and then
-// writes them back over it.
+// once in pinned memory, from where the GPU reads them over the bus.
 #include <cuda_runtime_api.h>
 
 #include <cstdio>
@@ -25,6 +24,7 @@
 #include "common/cuda/runtime/device.h"
 #include "common/cuda/runtime/device_memory.h"
 #include "common/cuda/runtime/pinned_array.h"
+#include "common/cuda/runtime/pinned_memory.h"
 #include "common/cuda/sample/cuda_feature_rows.h"
 #include "common/graph/store.h"
 
@@ -76,19 +76,18 @@ absl::Status PrintCopyRates(uint64_t bytes, int calls) {
 
 absl::Status PrintGatherRate(const char* what,
                              const std::shared_ptr<const Store>& store,
-                             double ratio, const Arguments& arguments) {
+                             double ratio, ArrayMemory* memory,
+                             const Arguments& arguments) {
   MILLRACE_ASSIGN_OR_RETURN(
       const auto rows, cuda::CudaFeatureRows::Create(store, {kDevice}, ratio));
   const NodeType& type = store->schema().node_types[0];
   const uint64_t bytes = arguments.rows * type.feature.row_bytes();
-  MILLRACE_ASSIGN_OR_RETURN(const std::shared_ptr<std::byte> out,
-                            rows->Allocate(bytes));
   std::mt19937_64 random(1);
   std::vector<uint64_t> ids(arguments.rows);
   for (uint64_t& id : ids) id = random() % static_cast<uint64_t>(type.count);
   MILLRACE_ASSIGN_OR_RETURN(
       const double rate, Rate(bytes, arguments.calls, [&] {
-        return rows->GatherNodes(/*type=*/0, ids, out.get());
+        return rows->GatherNodes(/*type=*/0, ids, memory).status();
       }));
   Print(what, rate);
   return absl::OkStatus();
@@ -113,11 +112,18 @@ absl::Status Run(const Arguments& arguments) {
       Store::Content::kFeatures, [](DType dtype, std::vector<int64_t> shape) {
         return cuda::AllocatePinnedArray(kDevice, dtype, std::move(shape));
       }));
+  cuda::PinnedMemory memory(kDevice);
   MILLRACE_RETURN_IF_ERROR(
       PrintGatherRate("rows from the GPU's memory to pinned memory", store,
-                      /*ratio=*/1, arguments));
-  return PrintGatherRate("rows from pinned memory to pinned memory", store,
-                         /*ratio=*/0, arguments);
+                      /*ratio=*/1, /*memory=*/nullptr, arguments));
+  MILLRACE_RETURN_IF_ERROR(PrintGatherRate("rows from the GPU's memory to it",
+                                           store, /*ratio=*/1, &memory,
+                                           arguments));
+  MILLRACE_RETURN_IF_ERROR(
+      PrintGatherRate("rows from pinned memory to pinned memory", store,
+                      /*ratio=*/0, /*memory=*/nullptr, arguments));
+  return PrintGatherRate("rows from pinned memory to the GPU's", store,
+                         /*ratio=*/0, &memory, arguments);
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ class GatherRatesTest(unittest.TestCase):
                 check=True, capture_output=True, text=True)
         lines = run.stdout.splitlines()
         self.assertIn("50 rows of 24 bytes a call", lines[0])
-        self.assertEqual(len(lines), 5, run.stdout)
+        self.assertEqual(len(lines), 7, run.stdout)
         for line in lines[1:]:
             self.assertRegex(line, r"^[a-zA-Z' ]+ [0-9.]+ GB/s$")
 

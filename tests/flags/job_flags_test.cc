@@ -411,6 +411,30 @@ TEST_F(SourceFlagsTest, OptionsReachTheSource) {
   EXPECT_THAT(std::string(tls.message()), HasSubstr("ca.pem"));
 }
 
+TEST_F(SourceFlagsTest, UseTheUsualGpuUnlessGpusAreNamed) {
+  const auto gpus_of = [](const std::string& arguments) {
+    CLI::App app("SOURCE");
+    SourceFlags flags;
+    flags.AddTo(app);
+    flags.AddConnectionTo(app);
+    app.parse(arguments);
+    EXPECT_EQ(flags.Options()->memory.gpus.size(),
+              flags.Options(3)->memory.gpus.size());
+    return flags.Options(3)->memory.gpus;
+  };
+  const std::vector<int> usual = {3}, first = {0};
+  EXPECT_EQ(gpus_of("--store s --graph-memory cuda"), usual);
+  EXPECT_EQ(gpus_of("--store s --feature-memory pinned"), usual);
+  EXPECT_EQ(gpus_of("--store s --cache-ratio 0.5"), usual);
+  EXPECT_EQ(gpus_of("--store s --graph-memory auto --gpus 0"), first);
+  EXPECT_EQ(gpus_of("--store s --graph-memory auto --gpus 2,1"),
+            (std::vector<int>{2, 1}));
+  // Where GPUs must not be named, none is.
+  EXPECT_EQ(gpus_of("--store s --graph-memory ram"), first);
+  EXPECT_EQ(gpus_of("--servers h:1 --cache-ratio 0.5"), first);
+  EXPECT_EQ(gpus_of("--servers h:1 --graph-memory cuda"), first);
+}
+
 // More threads than there are cores, each of which waits for all others.
 TEST_F(SourceFlagsTest, StoresAreReadByAsManyThreadsAsWanted) {
   const TestStore store(SmallGraph());

@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "common/sample/gather.h"
 #include "tests/support/fake_feature_rows.h"
 #include "tests/support/known_memory.h"
 #include "tests/support/sampled.h"
@@ -85,6 +86,44 @@ TEST_P(GatherColumnsTest, ReadsColumnsIntoTheMemoryOfTheRequest) {
   EXPECT_TRUE(memory->Owns(batch->edges[kItemCitesItem].feature.data()));
   EXPECT_EQ(DigestBatch(*batch, store_->schema()),
             DigestBatch(*Make(*plain_), store_->schema()));
+}
+
+TEST_P(GatherColumnsTest, TellsTheReaderTheMemoryOfTheRequest) {
+  const auto memory = std::make_shared<testing::KnownMemory>(1);
+  const auto batch = Make(*source_, memory);
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  EXPECT_EQ(features_->memory(), memory.get());
+  EXPECT_TRUE(memory->Owns(batch->nodes[kItem].label.data()));
+  EXPECT_FALSE(memory->Owns(batch->nodes[kItem].feature.data()));
+}
+
+TEST_P(GatherColumnsTest, ReadsFeaturesOfEdgesWhoseListsAreElsewhere) {
+  auto batch = Make(*plain_);
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  const Schema& schema = store_->schema();
+  const Batch expected = *batch;
+  for (size_t r = 0; r < batch->edges.size(); ++r) {
+    EdgeBlock& block = batch->edges[r];
+    const Relation& relation = schema.relations[r];
+    if (!relation.feature.present()) continue;
+    block.feature_parts =
+        FeatureOwners(*batch, relation, block, store_->book(relation.dst));
+    block.feature = Array();
+    for (Array* array : {&block.indptr, &block.neighbor}) {
+      *array = Array::Borrow(array->dtype(), array->shape(), nullptr, nullptr,
+                             /*device=*/1);
+    }
+  }
+  const auto job =
+      ResolveJob(testing::ExplicitJob({4, 3}, "item"), store_->manifest());
+  const absl::Status gathered = GatherColumns(
+      *store_, *job, DigestColumns(/*features=*/true, /*edge_features=*/true),
+      *batch);
+  ASSERT_TRUE(gathered.ok()) << gathered;
+  for (const RelationIndex relation : {kUserBuysItem, kItemCitesItem}) {
+    ExpectSameArray(batch->edges[relation].feature,
+                    expected.edges[relation].feature);
+  }
 }
 
 TEST_P(GatherColumnsTest, PassesTheErrorsOfTheReader) {

@@ -12,10 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "common/base/block.h"
 #include "common/sample/draw/draw.h"
 #include "common/sample/draw/sampler.h"
-#include "common/sample/gather.h"
+#include "common/sample/gather_columns.h"
 #include "common/sample/local/mapped_neighbor_source.h"
 #include "common/tier/load_store.h"
 #include "common/wire/error_info.h"
@@ -92,17 +91,17 @@ class Rows final : public FeatureRows {
  public:
   Rows(Device& device, std::shared_ptr<const Store> store)
       : device_(device), store_(std::move(store)) {}
-  absl::StatusOr<std::shared_ptr<std::byte>> Allocate(uint64_t bytes) override {
-    return AllocateBlock(bytes);
-  }
-  absl::Status GatherNodes(TypeIndex type, std::span<const uint64_t> ids,
-                           std::byte* out) override {
+  absl::StatusOr<Array> GatherNodes(TypeIndex type,
+                                    std::span<const uint64_t> ids,
+                                    ArrayMemory* memory) override {
     if (!device_.rows_status.ok()) return device_.rows_status;
+    EXPECT_EQ(memory, nullptr);
     device_.rows += ids.size();
-    return GatherRows(*store_, type, NodeColumn::kFeature, ids, out);
+    return GatherArray(*store_, type, NodeColumn::kFeature, ids);
   }
-  absl::Status GatherEdges(RelationIndex, std::span<const uint32_t>,
-                           std::span<const uint64_t>, std::byte*) override {
+  absl::StatusOr<Array> GatherEdges(RelationIndex, std::span<const uint32_t>,
+                                    std::span<const uint64_t>,
+                                    ArrayMemory*) override {
     return absl::InternalError("the graph has no edge features");
   }
   FeatureRowCounts counts() const override { return {.gpu = device_.rows}; }

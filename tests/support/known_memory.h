@@ -34,6 +34,11 @@ class KnownMemory final : public ArrayMemory {
   }
   int device() const override { return device_; }
 
+  // Number of blocks that have not been freed.
+  size_t block_count() const {
+    MutexLock lock(&known_->mutex);
+    return known_->blocks.size();
+  }
   // Whether `data` is in one of its blocks.
   bool Owns(const std::byte* data) const {
     MutexLock lock(&known_->mutex);

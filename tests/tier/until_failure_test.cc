@@ -16,6 +16,7 @@
 #include "common/sample/gather.h"
 #include "common/sample/resolve_job.h"
 #include "tests/support/captured_log.h"
+#include "tests/support/known_memory.h"
 #include "tests/support/sampled.h"
 #include "tests/support/test_store.h"
 
@@ -63,29 +64,28 @@ class FakeDrawer final : public NeighborDrawer {
   Device& device_;
 };
 
-// Writes nothing.
+// Returns an array on GPU 3 without rows.
 class FakeRows final : public FeatureRows {
  public:
   explicit FakeRows(Device& device) : device_(device) {}
-  absl::StatusOr<std::shared_ptr<std::byte>> Allocate(uint64_t bytes) override {
-    ++device_.calls;
-    if (!device_.status.ok()) return device_.status;
-    return std::shared_ptr<std::byte>(new std::byte[bytes],
-                                      std::default_delete<std::byte[]>());
+  absl::StatusOr<Array> GatherNodes(TypeIndex, std::span<const uint64_t>,
+                                    ArrayMemory*) override {
+    return Rows();
   }
-  absl::Status GatherNodes(TypeIndex, std::span<const uint64_t>,
-                           std::byte*) override {
-    ++device_.calls;
-    return device_.status;
-  }
-  absl::Status GatherEdges(RelationIndex, std::span<const uint32_t>,
-                           std::span<const uint64_t>, std::byte*) override {
-    ++device_.calls;
-    return device_.status;
+  absl::StatusOr<Array> GatherEdges(RelationIndex, std::span<const uint32_t>,
+                                    std::span<const uint64_t>,
+                                    ArrayMemory*) override {
+    return Rows();
   }
   FeatureRowCounts counts() const override { return {1, 2}; }
 
  private:
+  absl::StatusOr<Array> Rows() {
+    ++device_.calls;
+    if (!device_.status.ok()) return device_.status;
+    return Array::Borrow(DType::kFloat32, {0, 4}, nullptr, nullptr, 3);
+  }
+
   Device& device_;
 };
 
@@ -145,22 +145,23 @@ TEST_F(UntilFailureTest, ReadsTheStoresRowsOnceTheDeviceHasFailed) {
   const std::vector<uint64_t> ids = {3, 0, 3};
   TypeIndex type = 0;
   while (!store_->schema().node_types.at(type).feature.present()) ++type;
-  const size_t bytes =
-      ids.size() *
-      ColumnOf(store_->schema(), type, NodeColumn::kFeature).row_bytes();
-  EXPECT_TRUE(rows.GatherNodes(type, ids, nullptr).ok()) << "by the device";
+  testing::KnownMemory memory(3);
+  EXPECT_EQ(rows.GatherNodes(type, ids, &memory)->device(), 3);
   EXPECT_EQ(rows.counts().gpu_pinned, 2);
   EXPECT_EQ(rows.counts().cpu, 0);
   Fail();
-  std::vector<std::byte> expected(bytes);
+  const ColumnSpec& spec = store_->schema().node_types.at(type).feature;
+  std::vector<std::byte> expected(ids.size() * spec.row_bytes());
   ASSERT_TRUE(
       GatherRows(*store_, type, NodeColumn::kFeature, ids, expected.data())
           .ok());
   for (int i = 0; i < 2; ++i) {
-    const auto block = rows.Allocate(bytes);
-    ASSERT_TRUE(block.ok()) << block.status();
-    ASSERT_TRUE(rows.GatherNodes(type, ids, block->get()).ok());
-    EXPECT_EQ(std::memcmp(block->get(), expected.data(), bytes), 0);
+    const auto got = rows.GatherNodes(type, ids, &memory);
+    ASSERT_TRUE(got.ok()) << got.status();
+    EXPECT_TRUE(memory.Owns(got->data())) << "on the host";
+    EXPECT_EQ(got->dtype(), spec.dtype);
+    ASSERT_EQ(got->total_bytes(), expected.size());
+    EXPECT_EQ(std::memcmp(got->data(), expected.data(), expected.size()), 0);
   }
   EXPECT_EQ(device_.calls, 2);
   EXPECT_EQ(rows.counts().cpu, 6);
@@ -176,12 +177,13 @@ TEST_F(UntilFailureTest, ReadsTheStoresEdgeRowsOnceTheDeviceHasFailed) {
     const std::vector<uint32_t> parts = {1, 0};
     const std::vector<uint64_t> numbers = {0, 1};
     std::vector<std::byte> expected(2 * relation.feature.row_bytes());
-    std::vector<std::byte> got(expected.size());
     const auto index = static_cast<RelationIndex>(r);
     ASSERT_TRUE(
         GatherEdgeRows(*store_, index, parts, numbers, expected.data()).ok());
-    ASSERT_TRUE(rows.GatherEdges(index, parts, numbers, got.data()).ok());
-    EXPECT_EQ(got, expected);
+    const auto got = rows.GatherEdges(index, parts, numbers, nullptr);
+    ASSERT_TRUE(got.ok()) << got.status();
+    ASSERT_EQ(got->total_bytes(), expected.size());
+    EXPECT_EQ(std::memcmp(got->data(), expected.data(), expected.size()), 0);
     EXPECT_EQ(rows.counts().cpu, 2);
     return;
   }

@@ -58,6 +58,12 @@ struct TrainCommand {
   bool is_worker = false;              // of a launcher
 };
 
+// The GPU that computes.
+int UsualGpu(Accelerator& accelerator) {
+  const std::shared_ptr<ArrayMemory> memory = accelerator.memory();
+  return memory == nullptr ? 0 : memory->device();
+}
+
 constexpr char kCpu[] = "cpu";
 constexpr char kCuda[] = "cuda";
 constexpr char kAuto[] = "auto";
@@ -101,7 +107,7 @@ absl::Status TrainInGroup(const TrainCommand& command,
                             OpenAccelerator(command, group));
   Accelerator& accelerator = opened == nullptr ? CpuAccelerator() : *opened;
   MILLRACE_ASSIGN_OR_RETURN(std::shared_ptr<BatchSource> source,
-                            command.source.Open());
+                            command.source.Open(UsualGpu(accelerator)));
   if (command.flags.InferSeedType(source->manifest(), options.job) &&
       collectives.rank() == 0) {
     LogSeedType(options.job);
@@ -221,7 +227,7 @@ int RunTrainProgram(int argc, char** argv,
   TrainFlags flags(DeviceWords(kinds));
   source.AddTo(app);
   flags.AddTo(app);
-  source.AddConnectionTo(app);
+  source.AddConnectionTo(app, "the GPU of --device, or 0");
   app.footer(
       "  millrace-train --store cora-2 --workers 2 --model sage --hidden 256 "
       "\\\n"

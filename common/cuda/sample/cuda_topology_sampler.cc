@@ -86,7 +86,9 @@ absl::StatusOr<std::optional<Batch>> CudaTopologySampler::Sample(
   if (!reason.empty() || LacksColumns(job, store.manifest())) {
     return std::nullopt;
   }
-  const SamplingDevice& device = devices_->Next();
+  const int wanted =
+      request.memory == nullptr ? kHost : request.memory->device();
+  const SamplingDevice& device = devices_->Next(wanted);
   const auto members = FindMembers(store, job, *device.members);
   if (absl::IsDataLoss(members.status())) return std::nullopt;
   MILLRACE_RETURN_IF_ERROR(members.status());
@@ -96,7 +98,8 @@ absl::StatusOr<std::optional<Batch>> CudaTopologySampler::Sample(
   AddFilters(job, store.schema(), seeds, *members, hops);
   std::span<const int64_t> times;
   if (job.spec.temporal != TemporalStrategy::kNone) times = seeds.times;
-  const TopologyWork work{hops, lists, times, store.schema(), reserve};
+  TopologyWork work{hops, lists, times, store.manifest(), reserve};
+  if (device.graph->device() == wanted) work.stay = &device.workers->arrays();
   std::optional<Batch> batch;
   MILLRACE_ASSIGN_OR_RETURN(
       const HopOutcome outcome,

@@ -16,6 +16,7 @@
 #include "common/cuda/sample/downloads.cuh"
 #include "common/cuda/sample/frontier_drawer.cuh"
 #include "common/cuda/sample/hop_sampler.cuh"
+#include "common/sample/gather.h"
 
 namespace millrace::cuda {
 namespace {
@@ -32,16 +33,21 @@ class TopologyArrays {
       : sampler_(sampler),
         work_(work),
         batch_(batch),
-        downloads_(sampler.counters()),
-        locals_(work.lists.size()) {
-    batch.nodes.assign(work.schema.node_types.size(), {});
-    batch.edges.assign(work.schema.relations.size(), {});
+        downloads_(sampler.counters(),
+                   work.stay == nullptr ? kHost : work.stay->device()),
+        locals_(work.lists.size()),
+        owner_lists_(schema().relations.size()) {
+    batch.nodes.assign(schema().node_types.size(), {});
+    batch.edges.assign(schema().relations.size(), {});
     AddLocals();
     AddNodes(rows);
     AddEdges(rows);
   }
 
   Downloads& downloads() { return downloads_; }
+  uint64_t bytes() const {
+    return downloads_.pinned_bytes() + downloads_.device_bytes();
+  }
 
   // Completes the batch, once everything is there and the sampler has taken the
   // counters.
@@ -54,9 +60,13 @@ class TopologyArrays {
       batch_.nodes[t].hop_offsets =
           sampler_.nodes(static_cast<int>(t)).hop_offsets;
     }
+    if (stays()) FinishEdges();
   }
 
  private:
+  const Schema& schema() const { return work_.manifest.schema; }
+  bool stays() const { return work_.stay != nullptr; }
+
   void AddLocals() {
     const uint32_t* local = sampler_.seed_locals();
     for (size_t i = 0; i < locals_.size(); ++i) {
@@ -69,9 +79,9 @@ class TopologyArrays {
   void AddNodes(const CountedArrays& rows) {
     for (size_t t = 0; t < batch_.nodes.size(); ++t) {
       const HopNodes nodes = sampler_.nodes(static_cast<int>(t));
-      const DType ids = work_.schema.node_types[t].id_dtype();
+      const DType ids = schema().node_types[t].id_dtype();
       downloads_.Add(nodes.ids, ids, rows.nodes[t], batch_.nodes[t].id,
-                     /*narrowed=*/ids == DType::kUint32);
+                     {.narrowed = ids == DType::kUint32});
       if (work_.job.disjoint) {
         downloads_.Add(nodes.trees, DType::kUint32, rows.nodes[t],
                        batch_.nodes[t].tree);
@@ -80,22 +90,52 @@ class TopologyArrays {
   }
 
   void AddEdges(const CountedArrays& rows) {
+    const ArrayForm form{.stays = stays()};
     for (size_t r = 0; r < batch_.edges.size(); ++r) {
       const HopEdges edges = sampler_.edges(static_cast<int>(r));
       EdgeBlock& block = batch_.edges[r];
       CountedRows ends = rows.expanded[r];
       ++ends.more;
-      downloads_.Add(edges.indptr, DType::kUint32, ends, block.indptr);
+      downloads_.Add(edges.indptr, DType::kUint32, ends, block.indptr, form);
       downloads_.Add(edges.neighbor, DType::kUint32, rows.edges[r],
-                     block.neighbor);
+                     block.neighbor, form);
       if (edges.edge_id != nullptr) {
         downloads_.Add(edges.edge_id, DType::kInt64, rows.edges[r],
-                       block.edge_id);
+                       block.edge_id, form);
       }
-      if (edges.feature_row != nullptr) {
-        downloads_.Add(edges.feature_row, DType::kUint64, rows.edges[r],
-                       block.feature_row);
+      if (edges.feature_row == nullptr) continue;
+      downloads_.Add(edges.feature_row, DType::kUint64, rows.edges[r],
+                     block.feature_row);
+      if (!stays() || OwnersOf(r).partition_count() == 1) continue;
+      if (batch_.direction == Direction::kIn) {
+        downloads_.Add(edges.indptr, DType::kUint32, ends, owner_lists_[r]);
+      } else {
+        downloads_.Add(edges.neighbor, DType::kUint32, rows.edges[r],
+                       owner_lists_[r]);
       }
+    }
+  }
+
+  // Who owns the features of a relation's edges.
+  const PartitionBook& OwnersOf(size_t r) const {
+    return work_.manifest.books[schema().relations[r].dst];
+  }
+
+  // What FeatureOwners() reads if there are several partitions.
+  Array& ReadByOwners(EdgeBlock& block) const {
+    return batch_.direction == Direction::kIn ? block.indptr : block.neighbor;
+  }
+
+  // Fills in what the host cannot read on the device.
+  void FinishEdges() {
+    for (size_t r = 0; r < batch_.edges.size(); ++r) {
+      EdgeBlock& block = batch_.edges[r];
+      block.list_ends = sampler_.edges(static_cast<int>(r)).list_ends;
+      if (!block.feature_row.present()) continue;
+      EdgeBlock on_host = block;
+      if (owner_lists_[r].present()) ReadByOwners(on_host) = owner_lists_[r];
+      block.feature_parts =
+          FeatureOwners(batch_, schema().relations[r], on_host, OwnersOf(r));
     }
   }
 
@@ -104,6 +144,9 @@ class TopologyArrays {
   Batch& batch_;
   Downloads downloads_;
   std::vector<Array> locals_;
+  // By relation: what ReadByOwners() returns, on the host. Absent unless it
+  // tells who owns the features of edges that stay.
+  std::vector<Array> owner_lists_;
 };
 
 // Replaces bounds by the true sizes, once the counters have been read.
@@ -144,7 +187,7 @@ class DeviceWorker::State {
     const HopOutcome started = StartTopology(work);
     if (started != HopOutcome::kMade) return started;
     TopologyArrays arrays(sampler_, work, sampler_.arrays(), batch);
-    if (arrays.downloads().bytes() <= kMaxUnknownBytes) {
+    if (arrays.bytes() <= kMaxUnknownBytes) {
       return Download(work, pool, arrays);
     }
     const std::span<const uint64_t> on_device = sampler_.counters();
@@ -177,7 +220,7 @@ class DeviceWorker::State {
       downloads.Add(drawer_.feature_rows(), DType::kUint64, drawer_.picks(),
                     feature_rows);
     }
-    MILLRACE_RETURN_IF_ERROR(Download(pool, downloads));
+    MILLRACE_RETURN_IF_ERROR(Download(pool, downloads, nullptr));
     if (queue_.failed()) return HopOutcome::kFailed;
     if (downloads.counters()[0] != 0) return HopOutcome::kTrouble;
     downloads.Finish();
@@ -204,10 +247,17 @@ class DeviceWorker::State {
                                       PinnedPool& pool,
                                       TopologyArrays& arrays) {
     if (work.reserve != nullptr) {
-      MILLRACE_RETURN_IF_ERROR(
-          work.reserve(PinnedPool::BlockBytes(arrays.downloads().bytes())));
+      MILLRACE_RETURN_IF_ERROR(work.reserve(
+          BlockPool::BlockBytes(arrays.downloads().pinned_bytes())));
     }
-    MILLRACE_RETURN_IF_ERROR(Download(pool, arrays.downloads()));
+    std::shared_ptr<std::byte> stays;
+    if (work.stay != nullptr) {
+      MILLRACE_ASSIGN_OR_RETURN(
+          stays, work.stay->AllocateIfRoom(arrays.downloads().device_bytes()));
+      if (stays == nullptr) return HopOutcome::kNoMemory;
+    }
+    MILLRACE_RETURN_IF_ERROR(
+        Download(pool, arrays.downloads(), std::move(stays)));
     if (queue_.failed()) return HopOutcome::kFailed;
     const HopOutcome outcome =
         sampler_.TakeCounters(arrays.downloads().counters());
@@ -215,12 +265,13 @@ class DeviceWorker::State {
     return outcome;
   }
 
-  // Copies, and waits.
-  absl::Status Download(PinnedPool& pool, Downloads& downloads) {
-    MILLRACE_ASSIGN_OR_RETURN(const std::shared_ptr<std::byte> block,
-                              pool.Allocate(downloads.bytes()));
-    downloads.Start(queue_, block);
-    // Even after a failure, since the block must outlive what has begun.
+  // Copies, and waits. `stays` is the block of the device.
+  absl::Status Download(PinnedPool& pool, Downloads& downloads,
+                        std::shared_ptr<std::byte> stays) {
+    MILLRACE_ASSIGN_OR_RETURN(std::shared_ptr<std::byte> pinned,
+                              pool.Allocate(downloads.pinned_bytes()));
+    downloads.Start(queue_, {std::move(pinned), std::move(stays)});
+    // Even after a failure, since the blocks must outlive what has begun.
     queue_.Wait();
     return absl::OkStatus();
   }

@@ -8,9 +8,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/cuda/runtime/device_pool.h"
 #include "common/cuda/runtime/pinned_pool.h"
 #include "common/cuda/sample/hop_job.h"
-#include "common/graph/schema.h"
+#include "common/graph/manifest.h"
 #include "common/sample/batch.h"
 #include "common/sample/draw/seed_lists.h"
 #include "common/sample/neighbor_source.h"
@@ -22,10 +23,12 @@ struct TopologyWork {
   const HopJob& job;
   std::span<const SeedList> lists;
   std::span<const int64_t> times;  // of the seeds; empty unless temporal
-  const Schema& schema;
+  const Manifest& manifest;
   // Called with the size of pinned memory that the batch takes, before it is
   // allocated. May be null.
   const std::function<absl::Status(uint64_t)>& reserve;
+  // Provides the memory of arrays that stay on the device; null if none do.
+  DevicePool* stay = nullptr;
 };
 
 // Does one piece of work at a time on a stream of its own, and keeps the memory
@@ -39,8 +42,8 @@ class DeviceWorker {
   ~DeviceWorker();
 
   // Adds the topology to `batch`, which has only its seeds; its arrays are in
-  // one block of `pool`. Also fails as PinnedPool::Allocate() and work.reserve
-  // do.
+  // one block of `pool`, and those of edges in one of work.stay. Also fails as
+  // PinnedPool::Allocate() and work.reserve do.
   absl::StatusOr<HopOutcome> MakeTopology(const TopologyWork& work,
                                           PinnedPool& pool, Batch& batch);
 

@@ -8,7 +8,9 @@
 namespace millrace::cuda {
 
 DeviceWorkers::DeviceWorkers(int device)
-    : pinned_(PinnedPool::Create(device)), pool_(device) {}
+    : pinned_(PinnedPool::Create(device)),
+      arrays_(DevicePool::Of(device)),
+      pool_(device) {}
 
 absl::StatusOr<HopOutcome> DeviceWorkers::Run(Work work) {
   MILLRACE_ASSIGN_OR_RETURN(const HopOutcome outcome,
@@ -20,9 +22,13 @@ absl::StatusOr<HopOutcome> DeviceWorkers::Run(Work work) {
                               return done;
                             }));
   if (outcome != HopOutcome::kNoMemory) return outcome;
-  return absl::FailedPreconditionError(
-      StrCat("the batch does not fit into the memory of CUDA device ",
-             pool_.device(), "\nuse a smaller batch size or fanouts"));
+  const absl::StatusOr<DeviceMemoryUse> use = MemoryUseOf(pool_.device());
+  MILLRACE_RETURN_IF_ERROR(AsDeviceFailure(use.status(), pool_.device()));
+  return absl::FailedPreconditionError(StrCat(
+      "the batch does not fit into the memory of CUDA device ", pool_.device(),
+      ", of which ", use->free_bytes, " of ", use->total_bytes,
+      " bytes are free\nuse a smaller batch size or fanouts, or "
+      "prefetch fewer batches"));
 }
 
 }  // namespace millrace::cuda

@@ -7,6 +7,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "common/cuda/runtime/device_pool.h"
 #include "common/cuda/runtime/pinned_pool.h"
 #include "common/cuda/runtime/worker_pool.h"
 #include "common/cuda/sample/device_worker.h"
@@ -25,6 +26,8 @@ class DeviceWorkers {
 
   // How often the host has waited for the device.
   uint64_t waits() const { return waits_; }
+  // Provides the memory of arrays that stay on the device.
+  DevicePool& arrays() const { return *arrays_; }
 
   // Has a worker do `work`, which may be called twice: see WorkerPool. The
   // outcome is kMade or kTrouble.
@@ -34,6 +37,7 @@ class DeviceWorkers {
 
  private:
   const std::shared_ptr<PinnedPool> pinned_;
+  const std::shared_ptr<DevicePool> arrays_;
   std::atomic<uint64_t> waits_ = 0;
   WorkerPool<DeviceWorker> pool_;
 };

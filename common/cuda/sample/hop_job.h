@@ -67,6 +67,7 @@ struct HopEdges {
   const uint32_t* neighbor = nullptr;
   const int64_t* edge_id = nullptr;
   const uint64_t* feature_row = nullptr;
+  std::vector<uint32_t> list_ends = {};  // as in EdgeBlock
 };
 
 // How many elements an array of the device has: *count, which is in the

@@ -120,13 +120,18 @@ class HopSampler {
   HopEdges edges(int relation) const {
     const Columns& columns = columns_[relation];
     const HopRelation& of = job_->relations[relation];
-    return {
+    HopEdges edges{
         .count = host_[at_.Edges(relation)],
         .expanded = host_[at_.Offset(of.list_type, job_->hops)],
         .indptr = columns.indptr.data(),
         .neighbor = columns.neighbor.data(),
         .edge_id = job_->edge_ids ? columns.edge_id.data() : nullptr,
         .feature_row = of.feature_rows ? columns.feature_row.data() : nullptr};
+    for (int hop = 0; hop <= job_->hops; ++hop) {
+      edges.list_ends.push_back(
+          static_cast<uint32_t>(host_[at_.ListEnd(relation, hop)]));
+    }
+    return edges;
   }
   // Local ids of the seeds, list after list.
   const uint32_t* seed_locals() const { return seed_locals_.data(); }
@@ -231,9 +236,15 @@ class HopSampler {
     }
   }
 
+  // Keeps how many nodes and edges there are before hop `hop`.
   void CloseHop(int hop) {
-    queue_.LaunchEach(cuda::CloseHop, types(), counter(at_.Nodes(0)), types(),
-                      at_.stride(), counter(at_.Offset(0, hop + 1)));
+    queue_.LaunchEach(CopyCounters, types(), counter(at_.Nodes(0)), uint64_t{1},
+                      types(), counter(at_.Offset(0, hop + 1)), at_.stride());
+    // The counters of edges start at 0.
+    if (hop == 0 || relations() == 0) return;
+    queue_.LaunchEach(CopyCounters, relations(), counter(at_.Edges(0)),
+                      at_.Edges(1) - at_.Edges(0), relations(),
+                      counter(at_.ListEnd(0, hop)), at_.end_stride());
   }
 
   // Reserves memory up to the next hop whose totals are not known yet. What

@@ -140,12 +140,13 @@ __global__ void CountNumbered(NumberedNodes nodes, const uint64_t* before,
   *numbered += *nodes.new_count;
 }
 
-// Copies the counts of all types as the bounds of a hop: for one thread a type.
+// Copies every `from_stride`th counter to every `to_stride`th one: for one
+// thread each.
 __global__ void __launch_bounds__(kMaxBlock)
-    CloseHop(const uint64_t* counts, uint64_t types, uint64_t stride,
-             uint64_t* offsets) {
-  for (uint64_t t = ThreadOfGrid(); t < types; t += ThreadsOfGrid()) {
-    offsets[t * stride] = counts[t];
+    CopyCounters(const uint64_t* from, uint64_t from_stride, uint64_t count,
+                 uint64_t* to, uint64_t to_stride) {
+  for (uint64_t i = ThreadOfGrid(); i < count; i += ThreadsOfGrid()) {
+    to[i * to_stride] = from[i * from_stride];
   }
 }
 

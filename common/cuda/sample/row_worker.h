@@ -26,10 +26,10 @@ class RowWorker {
   static absl::StatusOr<std::unique_ptr<RowWorker>> Create(int device);
   ~RowWorker();
 
-  // Copies rows of `column` to `out`, which is pinned memory as the device sees
-  // it. `rows`: ids of nodes if `parts` is empty, otherwise rows of the
-  // partition of the same position. Nothing uses any of the memory after the
-  // call. Fails like CudaStatus().
+  // Copies rows of `column` to `out`, which is memory of the device, or pinned
+  // memory as the device sees it. `rows`: ids of nodes if `parts` is empty,
+  // otherwise rows of the partition of the same position. Nothing uses any of
+  // the memory after the call. Fails like CudaStatus().
   absl::StatusOr<GatherOutcome> Gather(const FeatureColumn& column,
                                        std::span<const uint32_t> parts,
                                        std::span<const uint64_t> rows,

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/array_memory.h"
 #include "common/cuda/graph/device_graph.h"
 #include "common/cuda/graph/device_members.h"
 #include "common/cuda/sample/device_workers.h"
@@ -27,8 +28,13 @@ class SamplingDevices {
   explicit SamplingDevices(std::vector<SamplingDevice> devices)
       : devices_(std::move(devices)) {}
 
-  // Returns the devices in turn.
-  const SamplingDevice& Next() { return devices_[turn_++ % devices_.size()]; }
+  // Returns the device `wanted` if it is among them, and otherwise all in turn.
+  const SamplingDevice& Next(int wanted = kHost) {
+    for (const SamplingDevice& device : devices_) {
+      if (device.graph->device() == wanted) return device;
+    }
+    return devices_[turn_++ % devices_.size()];
+  }
 
   // How often the host has waited for any of them.
   uint64_t waits() const {

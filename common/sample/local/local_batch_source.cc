@@ -81,7 +81,8 @@ absl::StatusOr<Batch> LocalBatchSource::SampleHops(
     const ResolvedSeeds& seeds) const {
   const TopologyRequest topology = {request.epoch, request.batch,
                                     request.columns.edge_ids,
-                                    request.columns.edge_features};
+                                    request.columns.edge_features,
+                                    request.memory.get()};
   if (sampler_ != nullptr) {
     MILLRACE_ASSIGN_OR_RETURN(
         std::optional<Batch> batch,

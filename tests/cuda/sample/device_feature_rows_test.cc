@@ -20,6 +20,7 @@
 #include "common/cuda/runtime/pinned_array.h"
 #include "common/cuda/sample/cuda_feature_rows.h"
 #include "common/sample/gather.h"
+#include "tests/support/known_memory.h"
 #include "tests/support/test_store.h"
 
 namespace millrace::testing {
@@ -93,45 +94,52 @@ uint64_t CountHot(const PartitionBook& book, const std::vector<uint64_t>& ids,
   });
 }
 
-// Some memory of `bytes` bytes that starts `offset` bytes after a block's.
-struct Target {
-  std::shared_ptr<std::byte> block;
-  std::byte* data = nullptr;
-};
-Target TargetOf(CudaFeatureRows& rows, size_t bytes, size_t offset) {
-  auto block = rows.Allocate(bytes + offset);
-  EXPECT_TRUE(block.ok()) << block.status();
-  if (!block.ok()) return {};
-  std::fill_n(block->get(), bytes + offset, std::byte{0xEE});
-  return {*block, block->get() + offset};
+// The elements of an array that may be on a device.
+std::vector<std::byte> BytesOf(const Array& array) {
+  std::vector<std::byte> bytes(array.total_bytes());
+  if (!bytes.empty()) {
+    EXPECT_EQ(
+        cudaMemcpy(bytes.data(), array.data(), bytes.size(), cudaMemcpyDefault),
+        cudaSuccess);
+  }
+  return bytes;
 }
 
+void ExpectRows(const absl::StatusOr<Array>& rows, const ColumnSpec& spec,
+                const std::vector<std::byte>& want, int device) {
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  EXPECT_EQ(rows->device(), device);
+  EXPECT_EQ(rows->dtype(), spec.dtype);
+  EXPECT_EQ(rows->row_bytes(), spec.row_bytes());
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(rows->data()) % 64, 0);
+  EXPECT_EQ(BytesOf(*rows), want);
+}
+
+// Gathers for `wanted`, and expects the rows on `device`.
 void ExpectNodes(const Store& store, CudaFeatureRows& rows, TypeIndex type,
-                 const std::vector<uint64_t>& ids, size_t offset = 0) {
-  const size_t bytes =
-      ids.size() * store.schema().node_types[type].feature.row_bytes();
-  std::vector<std::byte> want(bytes);
+                 const std::vector<uint64_t>& ids, int wanted = kHost,
+                 int device = kHost) {
+  const ColumnSpec& spec = store.schema().node_types[type].feature;
+  std::vector<std::byte> want(ids.size() * spec.row_bytes());
   ASSERT_TRUE(
       GatherRows(store, type, NodeColumn::kFeature, ids, want.data()).ok());
-  const Target out = TargetOf(rows, bytes, offset);
-  const absl::Status gathered = rows.GatherNodes(type, ids, out.data);
-  ASSERT_TRUE(gathered.ok()) << gathered;
-  EXPECT_EQ(std::vector<std::byte>(out.data, out.data + bytes), want);
+  KnownMemory memory(wanted);
+  ExpectRows(rows.GatherNodes(type, ids, wanted == kHost ? nullptr : &memory),
+             spec, want, device);
 }
 
 void ExpectEdges(const Store& store, CudaFeatureRows& rows,
                  RelationIndex relation, const std::vector<uint32_t>& parts,
-                 const std::vector<uint64_t>& numbers, size_t offset = 0) {
-  const size_t bytes =
-      numbers.size() * store.schema().relations[relation].feature.row_bytes();
-  std::vector<std::byte> want(bytes);
+                 const std::vector<uint64_t>& numbers, int wanted = kHost,
+                 int device = kHost) {
+  const ColumnSpec& spec = store.schema().relations[relation].feature;
+  std::vector<std::byte> want(numbers.size() * spec.row_bytes());
   ASSERT_TRUE(
       GatherEdgeRows(store, relation, parts, numbers, want.data()).ok());
-  const Target out = TargetOf(rows, bytes, offset);
-  const absl::Status gathered =
-      rows.GatherEdges(relation, parts, numbers, out.data);
-  ASSERT_TRUE(gathered.ok()) << gathered;
-  EXPECT_EQ(std::vector<std::byte>(out.data, out.data + bytes), want);
+  KnownMemory memory(wanted);
+  ExpectRows(rows.GatherEdges(relation, parts, numbers,
+                              wanted == kHost ? nullptr : &memory),
+             spec, want, device);
 }
 
 // All ids of a type, backwards, and some of them again.
@@ -210,13 +218,13 @@ TEST_F(DeviceFeatureRowsTest, GathersTheRowsOfTheCpu) {
         for (size_t i = 0; i < 2; ++i) {
           for (const TypeIndex type : {kFloats, kBytes, kHalves, kDoubles}) {
             const std::vector<uint64_t> ids = IdsOf(*store, type);
-            ExpectNodes(*store, **rows, type, ids, i * (1 << type));
+            ExpectNodes(*store, **rows, type, ids);
             hot += CountHot(store->book(type), ids, ratio);
             all += ids.size();
           }
           for (const RelationIndex relation : {kFloatEdges, kByteEdges}) {
             const EdgeRows edges = EdgeRowsOf(*store, relation, ratio);
-            ExpectEdges(*store, **rows, relation, edges.parts, edges.rows, i);
+            ExpectEdges(*store, **rows, relation, edges.parts, edges.rows);
             hot += edges.hot;
             all += edges.rows.size();
           }
@@ -232,6 +240,36 @@ TEST_F(DeviceFeatureRowsTest, GathersTheRowsOfTheCpu) {
         const bool both = devices.size() == 1 || peers_;
         EXPECT_EQ(counts.gpu, both ? hot : hot / 2);
       }
+    }
+  }
+}
+
+TEST_F(DeviceFeatureRowsTest, LeavesRowsOnTheDeviceThatIsAskedFor) {
+  const TestStore stored(OddRows(), 3);
+  for (const std::vector<int>& devices : DeviceLists()) {
+    for (const double ratio : {0.0, 0.5, 1.0}) {
+      const std::shared_ptr<const Store> store = Pin(stored.Open());
+      const auto rows = CudaFeatureRows::Create(store, devices, ratio).value();
+      uint64_t all = 0;
+      for (const int wanted : {0, 1, 7}) {
+        SCOPED_TRACE(::testing::Message()
+                     << devices.size() << " devices, the first " << devices[0]
+                     << ", ratio " << ratio << ", for device " << wanted);
+        const bool reads = std::ranges::count(devices, wanted) > 0;
+        const int device = reads ? wanted : kHost;
+        for (const TypeIndex type : {kFloats, kBytes, kHalves, kDoubles}) {
+          const std::vector<uint64_t> ids = IdsOf(*store, type);
+          ExpectNodes(*store, *rows, type, ids, wanted, device);
+          all += ids.size();
+        }
+        for (const RelationIndex relation : {kFloatEdges, kByteEdges}) {
+          const EdgeRows edges = EdgeRowsOf(*store, relation, ratio);
+          ExpectEdges(*store, *rows, relation, edges.parts, edges.rows, wanted,
+                      device);
+          all += edges.rows.size();
+        }
+      }
+      EXPECT_EQ(rows->counts().gpu + rows->counts().gpu_pinned, all);
     }
   }
 }
@@ -326,7 +364,7 @@ TEST_F(DeviceFeatureRowsTest, FailsAsTheCpuDoes) {
   const TestStore stored(OddRows(), 3);
   const std::shared_ptr<const Store> store = Pin(stored.Open({0, 2}));
   const auto rows = CudaFeatureRows::Create(store, {0}, 0.5).value();
-  const Target out = TargetOf(*rows, 4096, 0);
+  KnownMemory memory(0);
   std::vector<std::byte> ignored(4096);
   const uint64_t unmapped = store->book(kFloats).begin(1);
   const uint64_t count = store->book(kFloats).node_count();
@@ -341,7 +379,10 @@ TEST_F(DeviceFeatureRowsTest, FailsAsTheCpuDoes) {
     const absl::Status expected =
         GatherRows(*store, type, NodeColumn::kFeature, ids, ignored.data());
     EXPECT_FALSE(expected.ok());
-    EXPECT_EQ(rows->GatherNodes(type, ids, out.data), expected);
+    for (ArrayMemory* wanted : {static_cast<ArrayMemory*>(nullptr),
+                                static_cast<ArrayMemory*>(&memory)}) {
+      EXPECT_EQ(rows->GatherNodes(type, ids, wanted).status(), expected);
+    }
   }
   const auto edge_count = static_cast<uint64_t>(
       store->partition(2)->edges[kFloatEdges].feature.rows());
@@ -355,13 +396,17 @@ TEST_F(DeviceFeatureRowsTest, FailsAsTheCpuDoes) {
     const absl::Status expected =
         GatherEdgeRows(*store, relation, parts, numbers, ignored.data());
     EXPECT_FALSE(expected.ok());
-    EXPECT_EQ(rows->GatherEdges(relation, parts, numbers, out.data), expected);
+    for (ArrayMemory* wanted : {static_cast<ArrayMemory*>(nullptr),
+                                static_cast<ArrayMemory*>(&memory)}) {
+      EXPECT_EQ(rows->GatherEdges(relation, parts, numbers, wanted).status(),
+                expected);
+    }
   }
-  EXPECT_TRUE(rows->GatherNodes(kFloats, {}, out.data).ok());
-  EXPECT_TRUE(rows->GatherEdges(kFloatEdges, {}, {}, out.data).ok());
+  EXPECT_EQ(rows->GatherNodes(kFloats, {}, &memory)->rows(), 0);
+  EXPECT_EQ(rows->GatherEdges(kFloatEdges, {}, {}, &memory)->rows(), 0);
   EXPECT_EQ(rows->counts().gpu + rows->counts().gpu_pinned, 0);
   // It still works.
-  ExpectNodes(*store, *rows, kFloats, {0, 1});
+  ExpectNodes(*store, *rows, kFloats, {0, 1}, 0, 0);
   ExpectEdges(*store, *rows, kFloatEdges, {2, 0}, {edge_count - 1, 0});
 }
 
@@ -402,16 +447,28 @@ TEST_F(DeviceFeatureRowsTest, SaysWhichNumbersDoNotFit) {
   const std::shared_ptr<const Store> store = TestStore(OddRows(), 2).Open();
   const auto rows = CudaFeatureRows::Create(store, {0}, 1).value();
   std::vector<uint64_t> ids(100000, 1);
-  const Target out = TargetOf(*rows, ids.size() * 7, 0);
-  {
+  KnownMemory memory(0);
+  for (const auto& [wanted, words] :
+       {std::pair(static_cast<ArrayMemory*>(nullptr),
+                  "the list of 100000 feature rows to gather does not fit"),
+        std::pair(static_cast<ArrayMemory*>(&memory),
+                  "the 700000 bytes of 100000 feature rows, and the list of "
+                  "them, do not fit")}) {
     const cuda::DeviceBlock taken = TakeMemory(0, 1000);
-    const absl::Status status = rows->GatherNodes(kBytes, ids, out.data);
+    const absl::Status status = rows->GatherNodes(kBytes, ids, wanted).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
     EXPECT_THAT(std::string(status.message()),
-                HasSubstr("the memory of CUDA device 0\n"));
+                AllOf(HasSubstr(words),
+                      HasSubstr("the memory of CUDA device 0, of which ")));
+  }
+  // There is room for the rows, but not for their numbers too.
+  {
+    const cuda::DeviceBlock taken = TakeMemory(0, 1 << 20);
+    EXPECT_TRUE(absl::IsFailedPrecondition(
+        rows->GatherNodes(kBytes, ids, &memory).status()));
   }
   ids.resize(100);
-  ExpectNodes(*store, *rows, kBytes, ids);
+  ExpectNodes(*store, *rows, kBytes, ids, 0, 0);
 }
 
 TEST_F(DeviceFeatureRowsTest, GathersInManyThreads) {
@@ -426,7 +483,8 @@ TEST_F(DeviceFeatureRowsTest, GathersInManyThreads) {
           const auto type = static_cast<TypeIndex>((t + i) % kBare);
           std::vector<uint64_t> ids = IdsOf(*store, type);
           std::ranges::rotate(ids, ids.begin() + t);
-          ExpectNodes(*store, *rows, type, ids);
+          const int wanted = i % 2 == 0 ? kHost : devices.back();
+          ExpectNodes(*store, *rows, type, ids, wanted, wanted);
         }
       });
     }
@@ -434,12 +492,25 @@ TEST_F(DeviceFeatureRowsTest, GathersInManyThreads) {
   }
 }
 
-TEST_F(DeviceFeatureRowsTest, BlocksMayOutliveIt) {
+TEST_F(DeviceFeatureRowsTest, ArraysMayOutliveIt) {
+  const uint64_t before = FreeBytes(0);
   const std::shared_ptr<const Store> store = TestStore(OddRows()).Open();
-  auto rows = CudaFeatureRows::Create(store, {0}, 1).value();
-  Target out = TargetOf(*rows, 100, 0);
-  rows.reset();
-  EXPECT_EQ(out.data[99], std::byte{0xEE});
+  const std::vector<uint64_t> ids = IdsOf(*store, kDoubles);
+  std::vector<std::byte> want(ids.size() * 48);
+  ASSERT_TRUE(
+      GatherRows(*store, kDoubles, NodeColumn::kFeature, ids, want.data())
+          .ok());
+  for (const int device : {kHost, 0}) {
+    KnownMemory memory(device);
+    auto rows = CudaFeatureRows::Create(store, {0}, 1).value();
+    const Array out = rows->GatherNodes(kDoubles, ids, &memory).value();
+    rows.reset();
+    EXPECT_EQ(BytesOf(out), want);
+    if (device == 0) {
+      EXPECT_LT(FreeBytes(0), before);
+    }
+  }
+  EXPECT_EQ(FreeBytes(0), before);
 }
 
 // Whether an error is one that failed calls of the runtime cause.
@@ -448,9 +519,10 @@ bool IsDeviceError(const absl::Status& status) {
          absl::IsFailedPrecondition(status);
 }
 
-// Gathers rows on each of the devices twice, or as far as calls succeed.
+// Gathers rows on each of the devices twice, or as far as calls succeed. They
+// stay there, or come to the host.
 void GatherOrFail(const std::shared_ptr<const Store>& store,
-                  const std::vector<int>& devices) {
+                  const std::vector<int>& devices, bool stay) {
   const auto rows = CudaFeatureRows::Create(store, devices, 0.5);
   if (!rows.ok()) {
     EXPECT_TRUE(IsDeviceError(rows.status())) << rows.status();
@@ -461,32 +533,40 @@ void GatherOrFail(const std::shared_ptr<const Store>& store,
   ASSERT_TRUE(
       GatherRows(*store, kFloats, NodeColumn::kFeature, ids, want.data()).ok());
   for (size_t i = 0; i < 2 * devices.size(); ++i) {
-    const auto out = (*rows)->Allocate(want.size());
-    const absl::Status gathered =
-        out.ok() ? (*rows)->GatherNodes(kFloats, ids, out->get())
-                 : out.status();
-    if (gathered.ok()) {
-      EXPECT_EQ(std::vector(out->get(), out->get() + want.size()), want);
-    } else {
-      EXPECT_TRUE(IsDeviceError(gathered)) << gathered;
+    KnownMemory memory(stay ? devices[i % devices.size()] : kHost);
+    const auto gathered = (*rows)->GatherNodes(kFloats, ids, &memory);
+    if (!gathered.ok()) {
+      EXPECT_TRUE(IsDeviceError(gathered.status())) << gathered.status();
+      continue;
+    }
+    std::vector<std::byte> got(want.size());
+    // After a failure the device may not copy any more.
+    if (cudaMemcpy(got.data(), gathered->data(), got.size(),
+                   cudaMemcpyDefault) == cudaSuccess) {
+      EXPECT_EQ(got, want);
     }
   }
 }
 
 // failed_gathers_test.py makes calls of the runtime fail.
-TEST_F(DeviceFeatureRowsTest, EndsWithRowsOrAnErrorAndFreesMemory) {
+class FailedGathersTest : public DeviceFeatureRowsTest,
+                          public ::testing::WithParamInterface<bool> {};
+
+TEST_P(FailedGathersTest, EndsWithRowsOrAnErrorAndFreesMemory) {
   const std::shared_ptr<const Store> store =
       Pin(TestStore(OddRows(), 2).Open());
   const std::vector<int> devices = DeviceLists().back();
   // Kernels, too, take memory when they are first used.
-  GatherOrFail(store, devices);
+  GatherOrFail(store, devices, GetParam());
   std::vector<uint64_t> before;
   for (const int device : devices) before.push_back(FreeBytes(device));
-  GatherOrFail(store, devices);
+  GatherOrFail(store, devices, GetParam());
   for (size_t i = 0; i < devices.size(); ++i) {
     EXPECT_EQ(FreeBytes(devices[i]), before[i]) << "memory was not freed";
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Stay, FailedGathersTest, ::testing::Bool());
 
 }  // namespace
 }  // namespace millrace::testing

@@ -59,9 +59,9 @@ class FrontierDrawerTest : public ::testing::Test {
                   {.more = job.ids.size() + 1}, offsets);
     downloads.Add(drawer_.neighbors(), DType::kUint64, drawer_.picks(),
                   neighbors);
-    downloads.Start(
-        queue_, std::shared_ptr<std::byte>(new std::byte[downloads.bytes()],
-                                           std::default_delete<std::byte[]>()));
+    downloads.Start(queue_, {std::shared_ptr<std::byte>(
+                                new std::byte[downloads.pinned_bytes()],
+                                std::default_delete<std::byte[]>())});
     if (downloads.counters()[0] != 0) return cuda::HopOutcome::kTrouble;
     downloads.Finish();
     const std::span<const uint64_t> ends = offsets.As<uint64_t>();

@@ -135,7 +135,7 @@ std::vector<int64_t> Values(Queue& queue, const T* values, uint64_t count) {
 
 template <typename Queue>
 void ExpectEqual(Queue& queue, const cuda::HopSampler<Queue>& sampler,
-                 const Batch& batch) {
+                 const Schema& schema, const Batch& batch) {
   std::vector<int64_t> locals = Int64s(batch.seed_to_local);
   for (const int64_t local : Int64s(batch.edge_seeds.dst_local)) {
     locals.push_back(local);
@@ -161,6 +161,14 @@ void ExpectEqual(Queue& queue, const cuda::HopSampler<Queue>& sampler,
     EXPECT_EQ(Values(queue, edges.neighbor, edges.count),
               Int64s(block.neighbor));
     EXPECT_EQ(Values(queue, edges.edge_id, edges.count), Int64s(block.edge_id));
+    const std::vector<uint32_t>& hop_offsets =
+        batch.nodes[ListOwnerType(schema.relations[r], batch.direction)]
+            .hop_offsets;
+    ASSERT_EQ(edges.list_ends.size(), static_cast<size_t>(batch.hops) + 1);
+    for (int hop = 0; hop <= batch.hops; ++hop) {
+      EXPECT_EQ(edges.list_ends[hop],
+                block.indptr.As<uint32_t>()[hop_offsets[hop]]);
+    }
     EXPECT_EQ(edges.feature_row != nullptr, block.feature_row.present());
     if (edges.feature_row != nullptr) {
       EXPECT_EQ(Values(queue, edges.feature_row, edges.count),
@@ -189,7 +197,8 @@ int ExpectSameBatch(Queue& queue, cuda::HopSampler<Queue>& sampler,
   const auto waited = static_cast<int>(queue.waits() - waits);
   EXPECT_EQ(outcome, cuda::HopOutcome::kMade);
   if (outcome == cuda::HopOutcome::kMade) {
-    ExpectEqual(queue, sampler, SampleOnCpu(job, store, resolved, batch));
+    ExpectEqual(queue, sampler, store.schema(),
+                SampleOnCpu(job, store, resolved, batch));
   }
   return waited;
 }
