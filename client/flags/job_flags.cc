@@ -2,6 +2,7 @@
 #include "client/flags/job_flags.h"
 
 #include <type_traits>
+#include <utility>
 #include <variant>
 
 #include "absl/strings/str_join.h"
@@ -110,20 +111,23 @@ void SourceFlags::AddConnectionTo(CLI::App& app) {
   fetching
       ->add_option("--cache-ratio", cache_ratio_,
                    "--servers: share of each partition's feature rows, "
-                   "hottest first, that this process fetches once and keeps; "
-                   "each worker on a host keeps its own copy. --store: the "
-                   "share that GPUs keep, while the others are pinned")
+                   "hottest first, that this process fetches once and keeps, "
+                   "on its GPU if it trains on one; each worker on a host "
+                   "keeps its own copy. --store: the share that GPUs keep, "
+                   "while the others are pinned")
       ->check(Number(0, 1));
   memory_.AddTo(*fetching, "--store: ");
 }
 
-absl::StatusOr<std::shared_ptr<BatchSource>> SourceFlags::Open() const {
+absl::StatusOr<std::shared_ptr<BatchSource>> SourceFlags::Open(
+    std::shared_ptr<DeviceCache> device_cache) const {
   SourceOptions options;
   options.store = store_;
   options.servers = servers_;
   options.tls = tls_;
   options.threads = threads_;
   options.cache_ratio = cache_ratio_;
+  options.device_cache = std::move(device_cache);
   options.memory = memory_.Options();
   if (!absl::ParseDuration(partition_wait_, &options.partition_wait) ||
       options.partition_wait < absl::ZeroDuration()) {

@@ -42,8 +42,9 @@ class SourceFlags {
   // they are separate to control the order in --help.
   void AddTo(CLI::App& app);
   void AddConnectionTo(CLI::App& app);
-  // Fails like OpenSource.
-  absl::StatusOr<std::shared_ptr<BatchSource>> Open() const;
+  // `device_cache`: see SourceOptions. Fails like OpenSource.
+  absl::StatusOr<std::shared_ptr<BatchSource>> Open(
+      std::shared_ptr<DeviceCache> device_cache = nullptr) const;
   int threads() const { return threads_; }
 
  private:

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "client/remote/device_cache.h"
 #include "client/train/device/reducer.h"
 #include "client/train/group/collectives.h"
 #include "client/train/group/group.h"
@@ -33,6 +34,9 @@ class Accelerator {
   // Provides the memory of batches for the device; null for the CPU. The same
   // each time.
   virtual std::shared_ptr<ArrayMemory> memory() = 0;
+  // Returns what keeps feature rows on the device for batches from servers;
+  // null for the CPU.
+  virtual std::shared_ptr<DeviceCache> MakeDeviceCache() { return nullptr; }
   // Checks that the device has memory for tensors that are about to be made.
   // RESOURCE_EXHAUSTED: "WHAT needs 24.1 GB of memory, but 15.2 GB is
   // available", with the name of the device unless that is the CPU.

@@ -59,7 +59,7 @@ absl::Status TrainInGroup(const SourceFlags& source_flags,
                           const TrainFlags& train_flags, TrainOptions options,
                           Collectives& collectives, Accelerator& accelerator) {
   MILLRACE_ASSIGN_OR_RETURN(std::shared_ptr<BatchSource> source,
-                            source_flags.Open());
+                            source_flags.Open(accelerator.MakeDeviceCache()));
   if (train_flags.InferSeedType(source->manifest(), options.job) &&
       collectives.rank() == 0) {
     LogSeedType(options.job);
