@@ -15,10 +15,10 @@
 namespace millrace::cuda {
 namespace {
 
-// Makes the last copy of a pointer free memory of a queue. The device keeps the
-// memory for later calls; see OpenDevice().
-std::shared_ptr<std::byte> ShareMemory(void* data, int device) {
-  return {static_cast<std::byte*>(data), [device](std::byte* freed) {
+// Makes the last copy of a pointer free memory of a queue that has been waited
+// for. The device keeps the memory for later calls; see OpenDevice().
+std::shared_ptr<std::byte> ShareMemory(std::byte* data, int device) {
+  return {data, [device](std::byte* freed) {
             const ScopedDevice current(device);
             // After the work of the default stream that may read it.
             IgnoreFailure(cudaFreeAsync(freed, cudaStreamLegacy));
@@ -101,9 +101,8 @@ absl::StatusOr<MergeOutcome> MergeWorker::Merge(
       (!pinned && !state_->received.Reserve(bytes))) {
     return AfterFailure();
   }
-  void* data = queue.Allocate(bytes);
-  if (data == nullptr) return AfterFailure();
-  const std::shared_ptr<std::byte> shared = ShareMemory(data, device_);
+  auto* to = static_cast<std::byte*>(queue.Allocate(bytes));
+  if (to == nullptr) return AfterFailure();
   queue.Upload(state_->places.data(), places.data(), places.size_bytes());
   if (!pinned) {
     queue.Upload(state_->received.data(), received.data(), bytes);
@@ -114,9 +113,12 @@ absl::StatusOr<MergeOutcome> MergeWorker::Merge(
                .places = state_->places.data(),
                .count = places.size(),
                .row_bytes = received.row_bytes()},
-              shared.get(), queue);
-  if (!queue.Wait()) return AfterFailure();
-  merged = shared;
+              to, queue);
+  if (!queue.Wait()) {
+    queue.Free(to);
+    return AfterFailure();
+  }
+  merged = ShareMemory(to, device_);
   return MergeOutcome::kDone;
 }
 
