@@ -173,6 +173,21 @@ TEST_F(DeviceCacheTest, MergesRowsThatAreAllOfOneKindAndNone) {
   ExpectMerged(rows, held, {}, RowsOf(DType::kFloat32, 0, 3, 2));
 }
 
+// Whoever has written rows may change them, and others may read what is held.
+TEST_F(DeviceCacheTest, RowsAreWrittenWhenTheCallReturns) {
+  CudaDeviceCache rows(0);
+  const Array from = RowsOf(DType::kFloat32, kHeldRows, 8, 1);
+  const Bytes want(from.data(), from.data() + from.total_bytes());
+  for (const bool pinned : {true, false}) {
+    Array source =
+        pinned ? PinnedAt(from, 0) : RowsOf(DType::kFloat32, kHeldRows, 8, 1);
+    const Array held = rows.Allocate(DType::kFloat32, {kHeldRows, 8}).value();
+    ASSERT_TRUE(rows.Write(source, 0, held).ok());
+    std::memset(source.mutable_data(), 0, source.total_bytes());
+    EXPECT_EQ(Download(held), want);
+  }
+}
+
 // The result does not need the received rows any more, nor the held ones, nor
 // what has merged them.
 TEST_F(DeviceCacheTest, ResultsOutliveEverything) {
