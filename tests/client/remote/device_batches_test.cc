@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "tests/support/fleet_harness.h"
 #include "tests/support/known_memory.h"
 #include "tests/support/pending_fetch.h"
+#include "tests/support/scripted_sampler.h"
 
 namespace millrace {
 namespace {
@@ -30,6 +32,7 @@ using testing::kPapersType;
 using testing::PendingFetch;
 using testing::Request;
 using testing::Resolved;
+using testing::ScriptedSampler;
 
 // The batches with all features on the host.
 std::vector<Batch> OnHost(std::vector<Batch> batches) {
@@ -166,6 +169,34 @@ TEST_F(DeviceBatchesTest, PartitionThatComesBackIsWaitedFor) {
   EXPECT_EQ(BytesOf(FakeDeviceCache::OnHost(
                 fetch.Wait()->nodes[kPapersType].feature)),
             BytesOf(PlainEpoch()[1].nodes[kPapersType].feature));
+}
+
+// Each server breaks off every other stream after its last frame, when others
+// have been asked for their rows.
+TEST_F(DeviceBatchesTest, AttemptsThatAreRepeatedMoveNothing) {
+  std::vector<std::unique_ptr<ScriptedSampler>> servers(3);
+  std::string list;
+  for (int part = 0; part < 3; ++part) {
+    std::unique_ptr<ScriptedSampler>& own = servers[part];
+    own = std::make_unique<ScriptedSampler>(
+        fleet_->Stub(part), [&own](int number, const v1::SampleRequest& request,
+                                   ScriptedSampler::Writer& out) {
+          const grpc::Status passed = own->Pass(request, out);
+          if (number % 2 == 1) return passed;
+          return grpc::Status(grpc::StatusCode::UNAVAILABLE, "broken off");
+        });
+    list += (part > 0 ? "," : "") + own->address();
+  }
+  auto source = testing::Connect(
+      {.servers = list, .cache_ratio = 0.3, .device_cache = rows_});
+  ExpectEqualEpochs(OnHost(Epoch(*source, DType::kNone, memory_)), PlainEpoch(),
+                    schema());
+  // No venue is held.
+  EXPECT_EQ(rows_->merges(), static_cast<int>(testing::kBatches));
+  int calls = 0;
+  for (const auto& server : servers) calls += server->calls();
+  EXPECT_GT(calls, static_cast<int>(testing::kBatches));
+  source.reset();
 }
 
 TEST_F(DeviceBatchesTest, AFailedGpuFailsBatches) {
