@@ -48,7 +48,8 @@ absl::StatusOr<std::shared_ptr<BatchSource>> OpenSource(
     return RemoteBatchSource::Connect({.servers = options.servers,
                                        .tls = options.tls,
                                        .partition_wait = options.partition_wait,
-                                       .cache_ratio = options.cache_ratio});
+                                       .cache_ratio = options.cache_ratio,
+                                       .device_cache = options.device_cache});
   }
   MemoryOptions memory = options.memory;
   if (options.cache_ratio != 0) memory.cache_ratio = options.cache_ratio;

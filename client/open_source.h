@@ -13,6 +13,8 @@
 
 namespace millrace {
 
+class DeviceCache;
+
 struct SourceOptions {
   // Exactly one of these must be set.
   std::string store;    // a dataset or store, read in this process
@@ -33,6 +35,9 @@ struct SourceOptions {
   // servers: to keep in this process. With a store: if not 0, the same as
   // memory.cache_ratio.
   double cache_ratio = 0;
+  // Only for servers: keeps these rows on a GPU, for batches that go there;
+  // null to keep them in memory of the host.
+  std::shared_ptr<DeviceCache> device_cache = nullptr;
 };
 
 // Opens the store, or connects to the fleet and waits until it can be

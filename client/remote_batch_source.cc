@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -13,6 +14,7 @@
 #include "client/remote/resolve_call.h"
 #include "client/remote/retry.h"
 #include "client/remote/row_call.h"
+#include "common/base/check.h"
 #include "common/base/field_error.h"
 #include "common/base/interrupt.h"
 #include "common/base/mutex.h"
@@ -20,6 +22,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"
+#include "common/base/thread_pool.h"
 #include "common/grpc/call/call_timer.h"
 #include "common/grpc/call/hedging.h"
 #include "common/grpc/fleet/fleet.h"
@@ -37,6 +40,12 @@ namespace {
 // How often waits check for an interrupt.
 constexpr absl::Duration kInterruptCheckInterval = absl::Milliseconds(200);
 
+// Threads that complete batches on a GPU: while it works for one of them, the
+// other one prepares.
+constexpr int kMovers = 2;
+// Whoever fetches decides how many batches may wait for them.
+constexpr size_t kAnyNumber = std::numeric_limits<size_t>::max() / 2;
+
 class FleetBatchSource final : public RemoteBatchSource {
  public:
   FleetBatchSource(const RemoteOptions& options, std::unique_ptr<Fleet> fleet,
@@ -47,7 +56,10 @@ class FleetBatchSource final : public RemoteBatchSource {
         manifest_, options_.cache_ratio,
         [this](std::vector<RowRequest> requests) {
           return RunCalls(std::move(requests), StartRowCall);
-        });
+        },
+        options_.device_cache);
+    if (options_.device_cache == nullptr) return;
+    movers_ = std::make_unique<ThreadPool>("movers", kMovers, kAnyNumber);
   }
 
   ~FleetBatchSource() override {
@@ -75,7 +87,7 @@ class FleetBatchSource final : public RemoteBatchSource {
     if (!possible.ok()) return done(possible);
     const absl::StatusOr<int> home = FindHome(job, request);
     if (!home.ok()) return done(home.status());
-    if (cache_ == nullptr || !request.columns.features) {
+    if (!UsesCache(request)) {
       return Start(job, std::move(request), *home, nullptr, std::move(done));
     }
     const DType cast = request.columns.feature_dtype;
@@ -101,6 +113,14 @@ class FleetBatchSource final : public RemoteBatchSource {
   using Cache = std::shared_ptr<const CachedFeatures>;
   using CacheOr = absl::StatusOr<Cache>;
 
+  // Rows on a GPU serve only batches that go there.
+  bool UsesCache(const BatchRequest& request) const {
+    if (cache_ == nullptr || !request.columns.features) return false;
+    if (options_.device_cache == nullptr) return true;
+    return request.memory != nullptr &&
+           request.memory->device() == options_.device_cache->device();
+  }
+
   void Start(const ResolvedJob& job, BatchRequest request, int home,
              Cache features, BatchCallback done) {
     const BatchFetch::Options options = {
@@ -113,13 +133,17 @@ class FleetBatchSource final : public RemoteBatchSource {
         .partition_wait = options_.partition_wait,
         .max_batch_bytes = options_.max_batch_bytes,
         .received = received_,
-        .cache = std::move(features)};
+        .cache = features};
     const uint64_t number = ++started_;
     // A fetch is forgotten only after `done` has run, so that the destructor
     // waits for that too.
     const auto fetch = std::make_shared<BatchFetch>(
         options, job, std::move(request),
-        [this, number, done = std::move(done)](absl::StatusOr<Batch> batch) {
+        [this, number, features,
+         done = std::move(done)](absl::StatusOr<Batch> batch) {
+          if (batch.ok() && features != nullptr && !features->on_host()) {
+            return MoveToDevice(number, features, *std::move(batch), done);
+          }
           done(std::move(batch));
           Forget(number);
         });
@@ -139,6 +163,20 @@ class FleetBatchSource final : public RemoteBatchSource {
                               SplitPartCounts(job, manifest_));
     return SeedSchedule(job.spec, std::move(part_counts))
         .FindHome(request.epoch, request.batch);
+  }
+
+  // Ends a fetch on a thread that may wait for the GPU.
+  void MoveToDevice(uint64_t number, Cache features, Batch batch,
+                    BatchCallback done) {
+    auto move = [this, number, features = std::move(features),
+                 batch = std::move(batch), done = std::move(done)]() mutable {
+      const absl::Status moved = features->MoveToDevice(batch);
+      done(moved.ok() ? absl::StatusOr<Batch>(std::move(batch)) : moved);
+      Forget(number);
+    };
+    // Forget() waits for this lock, so that the threads do not end before.
+    MutexLock lock(&mutex_);
+    MILLRACE_CHECK(movers_->TrySubmit(std::move(move)));
   }
 
   // Called by the fetch, which keeps itself alive meanwhile.
@@ -220,6 +258,8 @@ class FleetBatchSource final : public RemoteBatchSource {
   std::atomic<uint64_t> received_ = 0;
   std::atomic<uint64_t> started_ = 0;    // number of fetches
   std::unique_ptr<FeatureCache> cache_;  // null if the ratio is 0
+  // Complete batches on a GPU; null if the cache is on the host.
+  std::unique_ptr<ThreadPool> movers_;
   Notification closing_;
   Mutex mutex_;
   CondVar fetch_ended_;

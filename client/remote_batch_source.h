@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "client/remote/device_cache.h"
 #include "common/grpc/tls/tls_options.h"
 #include "common/sample/batch_source.h"
 
@@ -31,6 +32,10 @@ struct RemoteOptions {
   // the node type, and take at most half of the memory available then. (Edge
   // features are not kept, and the processes of a host share nothing.)
   double cache_ratio = 0;
+  // Keeps these rows on a GPU instead, where they take at most nine tenths of
+  // the memory that is free then; null for the host. Only requests whose memory
+  // is for this GPU use them, and get their features there.
+  std::shared_ptr<DeviceCache> device_cache = nullptr;
 };
 
 // Fetches batches from a fleet: the home server of a batch runs its hops, and

@@ -2,6 +2,7 @@
 #include "client/flags/job_flags.h"
 
 #include <type_traits>
+#include <utility>
 #include <variant>
 
 #include "absl/strings/str_join.h"
@@ -111,24 +112,26 @@ void SourceFlags::AddConnectionTo(CLI::App& app,
   fetching
       ->add_option("--cache-ratio", cache_ratio_,
                    "--servers: share of each partition's feature rows, "
-                   "hottest first, that this process fetches once and keeps; "
-                   "each worker on a host keeps its own copy. --store: the "
-                   "share that GPUs keep, while the others are pinned")
+                   "hottest first, that this process fetches once and keeps, "
+                   "on its GPU if it trains on one; each worker on a host "
+                   "keeps its own copy. --store: the share that GPUs keep, "
+                   "while the others are pinned")
       ->check(Number(0, 1));
   memory_.AddTo(*fetching, "--store: ", usual_gpus);
 }
 
-absl::StatusOr<SourceOptions> SourceFlags::Options(int usual_gpu) const {
+absl::StatusOr<SourceOptions> SourceFlags::Options(const OwnGpu& gpu) const {
   SourceOptions options;
   options.store = store_;
   options.servers = servers_;
   options.tls = tls_;
   options.threads = threads_;
   options.cache_ratio = cache_ratio_;
+  options.device_cache = gpu.cache;
   options.memory = memory_.Options();
   const bool uses_gpus =
       !store_.empty() && (options.memory.uses_devices() || cache_ratio_ != 0);
-  if (uses_gpus && !memory_.names_gpus()) options.memory.gpus = {usual_gpu};
+  if (uses_gpus && !memory_.names_gpus()) options.memory.gpus = {gpu.device};
   if (!absl::ParseDuration(partition_wait_, &options.partition_wait) ||
       options.partition_wait < absl::ZeroDuration()) {
     return UsageError(StrCat("--partition-wait \"", partition_wait_,
@@ -138,8 +141,8 @@ absl::StatusOr<SourceOptions> SourceFlags::Options(int usual_gpu) const {
 }
 
 absl::StatusOr<std::shared_ptr<BatchSource>> SourceFlags::Open(
-    int usual_gpu) const {
-  MILLRACE_ASSIGN_OR_RETURN(const SourceOptions options, Options(usual_gpu));
+    const OwnGpu& gpu) const {
+  MILLRACE_ASSIGN_OR_RETURN(const SourceOptions options, Options(gpu));
   KeepFreedMemory();
   return OpenSource(options);
 }

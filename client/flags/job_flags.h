@@ -34,6 +34,13 @@ void AddTlsFlags(CLI::App& app, TlsOptions& tls);
 // Adds --servers LIST to an option group.
 CLI::Option* AddServersFlag(CLI::App& group, std::string& servers);
 
+// The GPU of a program that computes on one.
+struct OwnGpu {
+  int device = 0;  // for what is kept on GPUs, unless --gpus says otherwise
+  // Keeps the feature rows of --cache-ratio there; null if nothing does.
+  std::shared_ptr<DeviceCache> cache = nullptr;
+};
+
 // The flags --store | --servers, --tls-*, --threads, --partition-wait,
 // --cache-ratio, and those of MemoryFlags.
 class SourceFlags {
@@ -43,11 +50,11 @@ class SourceFlags {
   // as the default of --gpus.
   void AddTo(CLI::App& app);
   void AddConnectionTo(CLI::App& app, const std::string& usual_gpus = "0");
-  // Without --gpus, what is for GPUs goes to `usual_gpu`. INVALID_ARGUMENT: a
-  // --partition-wait that is no duration.
-  absl::StatusOr<SourceOptions> Options(int usual_gpu = 0) const;
+  // INVALID_ARGUMENT: a --partition-wait that is no duration.
+  absl::StatusOr<SourceOptions> Options(const OwnGpu& gpu = {}) const;
   // Opens the source of these options. Fails like OpenSource, too.
-  absl::StatusOr<std::shared_ptr<BatchSource>> Open(int usual_gpu = 0) const;
+  absl::StatusOr<std::shared_ptr<BatchSource>> Open(
+      const OwnGpu& gpu = {}) const;
   int threads() const { return threads_; }
 
  private:

@@ -80,7 +80,7 @@ absl::Status BatchReceiver::StartCalls(std::vector<RowRequest> requests) {
 }
 
 void BatchReceiver::TakeFromCache() {
-  if (options_.cache == nullptr) return;
+  if (options_.cache == nullptr || !options_.cache->on_host()) return;
   const Batch& batch = assembler_->batch();
   for (size_t t = 0; t < batch.nodes.size(); ++t) {
     const NodeBlock& block = batch.nodes[t];

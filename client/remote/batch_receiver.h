@@ -20,7 +20,7 @@ namespace millrace {
 
 // Receives the Sample stream of one attempt to fetch a batch. As soon as the
 // ids have arrived, asks the other owners for their rows (Gather), and takes
-// those of the cache meanwhile.
+// those of the cache meanwhile, unless they are on a GPU.
 // States: receiving topology -> receiving rows -> complete.
 class BatchReceiver final : public FrameReceiver {
  public:
@@ -42,7 +42,8 @@ class BatchReceiver final : public FrameReceiver {
   // Per node type, how many rows of the home the server need not send.
   const std::vector<uint64_t>& cached_rows() const { return cached_rows_; }
 
-  // The batch, once it is complete and all calls for rows have succeeded.
+  // The batch, once it is complete and all calls for rows have succeeded. Rows
+  // of features that the cache holds on a GPU are garbage.
   Batch TakeBatch() { return std::move(assembler_->batch()); }
 
  private:

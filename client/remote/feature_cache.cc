@@ -6,11 +6,13 @@
 #include <numeric>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "absl/strings/str_format.h"
 #include "common/base/field_error.h"
 #include "common/base/host_memory.h"
 #include "common/base/mutex.h"
+#include "common/base/status_lines.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/base/with_ids.h"
@@ -59,18 +61,50 @@ std::vector<TypeIndex> TypesWithFeatures(const ResolvedJob& job,
   return types;
 }
 
+// The row of the column that node `id` has; -1 if none is held.
+int64_t PlaceOf(const PartitionBook& book, const CachedColumn& column,
+                uint64_t id) {
+  const int owner = book.Owner(id);
+  const uint64_t at = id - book.begin(owner);
+  if (at >= column.counts[owner]) return -1;
+  return static_cast<int64_t>(column.first[owner] + at);
+}
+
 template <typename Id>
 void CopyHeld(const PartitionBook& book, const CachedColumn& column,
               std::span<const Id> ids, Array& target) {
   const size_t row_bytes = column.rows.row_bytes();
   for (size_t i = 0; i < ids.size(); ++i) {
-    const int owner = book.Owner(ids[i]);
-    const uint64_t at = ids[i] - book.begin(owner);
-    if (at >= column.counts[owner]) continue;
+    const int64_t place = PlaceOf(book, column, ids[i]);
+    if (place < 0) continue;
     std::memcpy(target.mutable_data() + i * row_bytes,
-                column.rows.data() + (column.first[owner] + at) * row_bytes,
+                column.rows.data() + static_cast<uint64_t>(place) * row_bytes,
                 row_bytes);
   }
+}
+
+// What PlaceOf() gives for each of `ids`.
+std::vector<int64_t> PlacesOf(const PartitionBook& book,
+                              const CachedColumn& column, const Array& ids) {
+  std::vector<int64_t> places;
+  places.reserve(static_cast<size_t>(ids.rows()));
+  WithIds(ids, [&](const auto& all) {
+    for (const uint64_t id : all) places.push_back(PlaceOf(book, column, id));
+  });
+  return places;
+}
+
+// Where to put `count` rows of a column that have been fetched, beginning with
+// the `first`th: there if it is on the host, otherwise into memory of their
+// own.
+Array TargetOf(const CachedColumn& column, uint64_t first, uint64_t count) {
+  std::vector<int64_t> shape = column.rows.shape();
+  shape[0] = static_cast<int64_t>(count);
+  const DType dtype = column.rows.dtype();
+  if (!column.rows.on_host()) return Array::Allocate(dtype, std::move(shape));
+  return Array::Borrow(dtype, std::move(shape),
+                       column.rows.data() + first * column.rows.row_bytes(),
+                       std::make_shared<const Array>(column.rows));
 }
 
 // A request for up to `max_rows` of the rows of a partition that `column` is to
@@ -85,18 +119,19 @@ RowRequest RowsOfPart(const PartitionBook& book, const CachedColumn& column,
             book.begin(partition) + from);
   request.rows.resize(count);
   std::iota(request.rows.begin(), request.rows.end(), uint32_t{0});
-  std::vector<int64_t> shape = column.rows.shape();
-  shape[0] = static_cast<int64_t>(count);
-  request.target =
-      Array::Borrow(column.rows.dtype(), std::move(shape),
-                    column.rows.data() + (column.first[partition] + from) *
-                                             column.rows.row_bytes(),
-                    std::make_shared<const Array>(column.rows));
+  request.target = TargetOf(column, column.first[partition] + from, count);
   return request;
 }
 
 std::string Megabytes(uint64_t bytes) {
   return absl::StrFormat("%.1f MB", 1e-6 * static_cast<double>(bytes));
+}
+
+absl::Status TooMuch(double ratio, std::string_view why) {
+  return FieldStatus(absl::StatusCode::kFailedPrecondition,
+                     {.field = "cache_ratio",
+                      .value = StrCat(ratio),
+                      .limit = std::string(why)});
 }
 
 }  // namespace
@@ -123,11 +158,30 @@ void CachedFeatures::CopyRows(TypeIndex type, const Array& ids,
   });
 }
 
+absl::Status CachedFeatures::MoveToDevice(Batch& batch) const {
+  for (size_t t = 0; t < batch.nodes.size(); ++t) {
+    NodeBlock& block = batch.nodes[t];
+    const CachedColumn* column = columns_[t].get();
+    if (column == nullptr || column->rows.rows() == 0 ||
+        block.feature.total_bytes() == 0) {
+      continue;
+    }
+    const std::vector<int64_t> places =
+        PlacesOf(manifest_.books[t], *column, block.id);
+    MILLRACE_ASSIGN_OR_RETURN(
+        block.feature,
+        device_cache_->Merge(column->rows, places, block.feature));
+  }
+  return absl::OkStatus();
+}
+
 FeatureCache::FeatureCache(const Manifest& manifest, double ratio,
-                           Gather gather)
+                           Gather gather,
+                           std::shared_ptr<DeviceCache> device_cache)
     : manifest_(manifest),
       ratio_(ratio),
       gather_(std::move(gather)),
+      device_cache_(std::move(device_cache)),
       thread_("features", 1, kMaxQueued) {}
 
 void FeatureCache::Get(const ResolvedJob& job, DType cast, Ready ready) {
@@ -187,7 +241,8 @@ absl::StatusOr<std::shared_ptr<const CachedFeatures>> FeatureCache::Fetch(
   for (const TypeIndex type : key.types) {
     columns[type] = columns_[column_key(type)];
   }
-  return std::make_shared<const CachedFeatures>(manifest_, std::move(columns));
+  return std::make_shared<const CachedFeatures>(manifest_, std::move(columns),
+                                                device_cache_);
 }
 
 // Rows and bytes that the features of the types take.
@@ -199,17 +254,22 @@ absl::StatusOr<FeatureCache::Size> FeatureCache::SizeOf(
     size.rows += rows;
     size.bytes += rows * WireFeature(manifest_.schema, type, cast).row_bytes();
   }
-  const uint64_t limit = AvailableMemoryBytes() / 2;
-  if (size.bytes <= limit) return size;
-  return FieldStatus(
-      absl::StatusCode::kFailedPrecondition,
-      {.field = "cache_ratio",
-       .value = StrCat(ratio_),
-       .limit = StrCat("would hold ", size.rows, " rows of features, ",
-                       Megabytes(size.bytes),
-                       "; the limit is half of the memory that is available "
-                       "now, ",
-                       Megabytes(limit))});
+  MILLRACE_ASSIGN_OR_RETURN(const Limit limit, FindLimit());
+  if (size.bytes <= limit.bytes) return size;
+  return TooMuch(ratio_, StrCat("would hold ", size.rows, " rows of features, ",
+                                Megabytes(size.bytes), "; the limit is ",
+                                limit.text, ", ", Megabytes(limit.bytes)));
+}
+
+absl::StatusOr<FeatureCache::Limit> FeatureCache::FindLimit() const {
+  if (device_cache_ == nullptr) {
+    return Limit{AvailableMemoryBytes() / 2,
+                 "half of the memory that is available now"};
+  }
+  MILLRACE_ASSIGN_OR_RETURN(const uint64_t free, device_cache_->FreeBytes());
+  return Limit{free / 10 * 9,
+               StrCat("nine tenths of the memory that CUDA device ",
+                      device_cache_->device(), " has free now")};
 }
 
 std::vector<uint64_t> FeatureCache::CountsOf(TypeIndex type) const {
@@ -222,8 +282,8 @@ std::vector<uint64_t> FeatureCache::CountsOf(TypeIndex type) const {
 }
 
 // A column of a type, still without its rows.
-std::shared_ptr<CachedColumn> FeatureCache::NewColumn(TypeIndex type,
-                                                      DType cast) const {
+absl::StatusOr<std::shared_ptr<CachedColumn>> FeatureCache::NewColumn(
+    TypeIndex type, DType cast) const {
   const NodeType& nodes = manifest_.schema.node_types[type];
   if (!nodes.has_hotness) {
     spdlog::warn(
@@ -237,15 +297,27 @@ std::shared_ptr<CachedColumn> FeatureCache::NewColumn(TypeIndex type,
   column->first.resize(column->counts.size());
   std::exclusive_scan(column->counts.begin(), column->counts.end(),
                       column->first.begin(), uint64_t{0});
-  column->rows = Array::Allocate(
-      spec.dtype, spec.ShapeOf(static_cast<int64_t>(Sum(column->counts))));
+  std::vector<int64_t> shape =
+      spec.ShapeOf(static_cast<int64_t>(Sum(column->counts)));
+  if (device_cache_ == nullptr) {
+    column->rows = Array::Allocate(spec.dtype, std::move(shape));
+    return column;
+  }
+  absl::StatusOr<Array> rows =
+      device_cache_->Allocate(spec.dtype, std::move(shape));
+  if (absl::IsResourceExhausted(rows.status())) {
+    return TooMuch(ratio_, FirstLine(rows.status()));
+  }
+  MILLRACE_RETURN_IF_ERROR(rows.status());
+  column->rows = *std::move(rows);
   return column;
 }
 
 absl::StatusOr<std::shared_ptr<const CachedColumn>> FeatureCache::FetchColumn(
     TypeIndex type, DType cast, Progress& progress) const {
   const PartitionBook& book = manifest_.books[type];
-  const std::shared_ptr<CachedColumn> column = NewColumn(type, cast);
+  MILLRACE_ASSIGN_OR_RETURN(const std::shared_ptr<CachedColumn> column,
+                            NewColumn(type, cast));
   const std::vector<uint64_t>& counts = column->counts;
   const uint64_t row_bytes = std::max<uint64_t>(column->rows.row_bytes(), 1);
   const uint64_t piece =
@@ -254,6 +326,7 @@ absl::StatusOr<std::shared_ptr<const CachedColumn>> FeatureCache::FetchColumn(
   // Fetches one piece of every partition at a time.
   for (uint64_t from = 0; from < longest; from += piece) {
     std::vector<RowRequest> requests;
+    std::vector<Piece> pieces;
     size_t rows = 0;
     for (int part = 0; part < book.partition_count(); ++part) {
       if (counts[part] <= from) continue;
@@ -261,11 +334,24 @@ absl::StatusOr<std::shared_ptr<const CachedColumn>> FeatureCache::FetchColumn(
       requests.back().type = type;
       requests.back().feature_dtype = cast;
       rows += requests.back().ids.size();
+      pieces.push_back({requests.back().target, column->first[part] + from});
     }
     MILLRACE_RETURN_IF_ERROR(gather_(std::move(requests)));
+    MILLRACE_RETURN_IF_ERROR(Keep(pieces, *column));
     progress.Add(static_cast<int64_t>(rows));
   }
   return column;
+}
+
+// On the host they are in the column already.
+absl::Status FeatureCache::Keep(const std::vector<Piece>& pieces,
+                                CachedColumn& column) const {
+  if (device_cache_ == nullptr) return absl::OkStatus();
+  for (const Piece& piece : pieces) {
+    MILLRACE_RETURN_IF_ERROR(device_cache_->Write(
+        piece.rows, static_cast<int64_t>(piece.first), column.rows));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace millrace

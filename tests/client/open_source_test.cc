@@ -18,7 +18,10 @@
 #include "common/base/mutex.h"
 #include "common/sample/local/local_batch_source.h"
 #include "common/sample/resolve_job.h"
+#include "tests/support/fake_device_cache.h"
 #include "tests/support/fleet_harness.h"
+#include "tests/support/known_memory.h"
+#include "tests/support/pending_fetch.h"
 #include "tests/support/test_store.h"
 
 namespace millrace {
@@ -145,6 +148,27 @@ TEST(OpenSourceTest, ConnectsToServers) {
   ASSERT_TRUE(source.ok()) << source.status();
   EXPECT_EQ((*source)->manifest().fingerprint,
             servers.store()->manifest().fingerprint);
+}
+
+TEST(OpenSourceTest, CachesOfServersMayBeOnAGpu) {
+  testing::FleetHarness servers(testing::SmallGraph(), 2);
+  const auto gpu = std::make_shared<testing::FakeDeviceCache>();
+  SourceOptions options;
+  options.servers = "@" + servers.list();
+  options.cache_ratio = 1;
+  options.device_cache = gpu;
+  const auto source = OpenSource(options);
+  ASSERT_TRUE(source.ok()) << source.status();
+  JobSpec spec;
+  spec.fanouts = {1};
+  const auto job = ResolveJob(spec, (*source)->manifest());
+  ASSERT_TRUE(job.ok()) << job.status();
+  BatchRequest request;
+  request.memory = std::make_shared<testing::KnownMemory>(/*device=*/0);
+  testing::PendingFetch fetch(**source, *job, request);
+  ASSERT_TRUE(fetch.Wait().ok()) << fetch.Wait().status();
+  EXPECT_EQ(fetch.Wait()->nodes[0].feature.device(), 0);
+  EXPECT_EQ(gpu->held_rows(), (*source)->manifest().schema.node_types[0].count);
 }
 
 // Nobody listens at this port.

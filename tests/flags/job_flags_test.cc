@@ -419,8 +419,8 @@ TEST_F(SourceFlagsTest, UseTheUsualGpuUnlessGpusAreNamed) {
     flags.AddConnectionTo(app);
     app.parse(arguments);
     EXPECT_EQ(flags.Options()->memory.gpus.size(),
-              flags.Options(3)->memory.gpus.size());
-    return flags.Options(3)->memory.gpus;
+              flags.Options({.device = 3})->memory.gpus.size());
+    return flags.Options({.device = 3})->memory.gpus;
   };
   const std::vector<int> usual = {3}, first = {0};
   EXPECT_EQ(gpus_of("--store s --graph-memory cuda"), usual);

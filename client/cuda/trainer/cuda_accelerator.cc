@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "client/cuda/cuda_device_cache.h"
 #include "client/cuda/rank_device.h"
 #include "client/cuda/trainer/cuda_operators.h"
 #include "client/cuda/trainer/nccl_gradients.h"
@@ -40,6 +41,9 @@ class CudaAccelerator final : public Accelerator {
   }
 
   std::shared_ptr<ArrayMemory> memory() override { return memory_; }
+  std::shared_ptr<DeviceCache> MakeDeviceCache() override {
+    return std::make_shared<CudaDeviceCache>(info_.index);
+  }
 
   // Counts what LibTorch keeps for later as free.
   absl::Status CheckMemory(std::string_view what,

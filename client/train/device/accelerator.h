@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "client/remote/device_cache.h"
 #include "client/train/device/reducer.h"
 #include "client/train/group/collectives.h"
 #include "client/train/group/group.h"
@@ -33,6 +34,9 @@ class Accelerator {
   // Provides the memory of batches for the device, the same each time; null for
   // that of the process.
   virtual std::shared_ptr<ArrayMemory> memory() { return nullptr; }
+  // Returns what keeps feature rows on the device for batches from servers;
+  // null if nothing does.
+  virtual std::shared_ptr<DeviceCache> MakeDeviceCache() { return nullptr; }
   // Checks that the device has memory for tensors that are about to be made.
   // RESOURCE_EXHAUSTED: "WHAT needs 24.1 GB of memory, but 15.2 GB is
   // available", with the name of the device unless that is the CPU.

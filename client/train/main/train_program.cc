@@ -58,10 +58,10 @@ struct TrainCommand {
   bool is_worker = false;              // of a launcher
 };
 
-// The GPU that computes.
-int UsualGpu(Accelerator& accelerator) {
+OwnGpu GpuOf(Accelerator& accelerator) {
   const std::shared_ptr<ArrayMemory> memory = accelerator.memory();
-  return memory == nullptr ? 0 : memory->device();
+  if (memory == nullptr) return {};
+  return {memory->device(), accelerator.MakeDeviceCache()};
 }
 
 constexpr char kCpu[] = "cpu";
@@ -107,7 +107,7 @@ absl::Status TrainInGroup(const TrainCommand& command,
                             OpenAccelerator(command, group));
   Accelerator& accelerator = opened == nullptr ? CpuAccelerator() : *opened;
   MILLRACE_ASSIGN_OR_RETURN(std::shared_ptr<BatchSource> source,
-                            command.source.Open(UsualGpu(accelerator)));
+                            command.source.Open(GpuOf(accelerator)));
   if (command.flags.InferSeedType(source->manifest(), options.job) &&
       collectives.rank() == 0) {
     LogSeedType(options.job);

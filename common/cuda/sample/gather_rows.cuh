@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 
 #include "common/cuda/graph/feature_column.h"
 #include "common/cuda/sample/kernel.cuh"
+#include "common/cuda/sample/row_words.cuh"
 
 namespace millrace::cuda {
-
-// A word of the widest loads and stores.
-struct alignas(16) WideWord {
-  uint64_t low = 0, high = 0;
-};
 
 // Which rows to gather.
 struct WantedRows {
@@ -66,13 +60,6 @@ __device__ inline RowPlace FindRow(const FeatureColumn& column,
     }
   }
   return {part.pinned + row * column.row_bytes, false};
-}
-
-// The binary logarithm of the number of threads that copy a row together: one
-// for each word, but a warp at most.
-inline unsigned RowThreadBits(uint64_t row_words) {
-  return std::min<unsigned>(std::bit_width(row_words - 1),
-                            std::bit_width(kWarp - 1));
 }
 
 // Copies rows of a column to `to`, one after another, in words that all rows

@@ -18,30 +18,15 @@
 namespace millrace::cuda {
 namespace {
 
-template <typename Word>
-void Launch(const FeatureColumn& column, const WantedRows& wanted,
-            std::byte* to, RowTally* tally, CudaQueue& queue) {
-  const unsigned bits = RowThreadBits(column.row_bytes / sizeof(Word));
-  queue.LaunchEach(GatherWantedRows<Word>, wanted.count << bits, column, wanted,
-                   bits, reinterpret_cast<Word*>(to), tally);
-}
-
-// Copies in the widest words that rows and `to` are aligned for.
 void LaunchGather(const FeatureColumn& column, const WantedRows& wanted,
                   std::byte* to, RowTally* tally, CudaQueue& queue) {
-  const uint64_t addresses = column.alignment | reinterpret_cast<uintptr_t>(to);
-  switch (addresses & -addresses) {
-    case 1:
-      return Launch<uint8_t>(column, wanted, to, tally, queue);
-    case 2:
-      return Launch<uint16_t>(column, wanted, to, tally, queue);
-    case 4:
-      return Launch<uint32_t>(column, wanted, to, tally, queue);
-    case 8:
-      return Launch<uint64_t>(column, wanted, to, tally, queue);
-    default:
-      return Launch<WideWord>(column, wanted, to, tally, queue);
-  }
+  WithWidestWord(
+      column.alignment | reinterpret_cast<uintptr_t>(to),
+      [&]<typename Word>(Word) {
+        const unsigned bits = RowThreadBits(column.row_bytes / sizeof(Word));
+        queue.LaunchEach(GatherWantedRows<Word>, wanted.count << bits, column,
+                         wanted, bits, reinterpret_cast<Word*>(to), tally);
+      });
 }
 
 }  // namespace

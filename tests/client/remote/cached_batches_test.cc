@@ -10,114 +10,45 @@
 
 #include "client/remote_batch_source.h"
 #include "common/base/field_error.h"
-#include "common/sample/digest.h"
-#include "common/sample/resolve_job.h"
 #include "common/wire/error_info.h"
+#include "tests/client/remote/citation_fleet.h"
 #include "tests/support/fleet_harness.h"
 #include "tests/support/pending_fetch.h"
 
 namespace millrace {
 namespace {
 
+using testing::BytesOf;
+using testing::Epoch;
+using testing::ExpectEqualEpochs;
 using testing::FleetHarness;
 using ::testing::HasSubstr;
+using testing::kBatches;
+using testing::kPapers;
+using testing::kRowFloats;
 using testing::PendingFetch;
+using testing::Request;
+using testing::Resolved;
 
 constexpr int kParts = 3;
-constexpr int64_t kPapers = 60;
-constexpr int64_t kRowFloats = 5;
-
-// Papers with features; venues with other features, so few that one partition
-// has none; authors without features; topics that no edge reaches.
-testing::TestGraph Graph() {
-  testing::TestGraph graph;
-  graph.types = {
-      {.name = "paper",
-       .count = kPapers,
-       .feature = testing::RampFeature(kPapers, kRowFloats)},
-      {.name = "venue", .count = 2, .feature = testing::RampFeature(2, 3)},
-      {.name = "author", .count = 10},
-      {.name = "topic", .count = 4, .feature = testing::RampFeature(4, 2)}};
-  testing::TestRelation cites = {
-      .src = "paper", .name = "cites", .dst = "paper"};
-  testing::TestRelation prints = {
-      .src = "venue", .name = "prints", .dst = "paper"};
-  testing::TestRelation writes = {
-      .src = "author", .name = "writes", .dst = "paper"};
-  testing::TestSplit train = {.type = "paper"};
-  for (int64_t v = 0; v < kPapers; ++v) {
-    for (int64_t i = 1; i <= 4; ++i) {
-      cites.edges.emplace_back((v * i + 7) % (kPapers / 2), v);
-    }
-    prints.edges.emplace_back(v % 2, v);
-    writes.edges.emplace_back(v % 10, v);
-    if (v % 3 != 0) train.ids.push_back(v);
-  }
-  graph.relations = {cites, prints, writes};
-  graph.splits = {train};
-  return graph;
-}
-
-JobSpec Job() {
-  JobSpec spec;
-  spec.seed_type = "paper";
-  spec.fanouts = {3, 2};
-  spec.batch_size = 8;
-  return spec;
-}
-
-constexpr uint32_t kBatches = 5;
 
 class CachedBatchesTest : public ::testing::Test {
  protected:
-  static void SetUpTestSuite() { fleet_ = new FleetHarness(Graph(), kParts); }
+  static void SetUpTestSuite() {
+    fleet_ = new FleetHarness(testing::CitationGraph(), kParts);
+  }
   static void TearDownTestSuite() { delete fleet_; }
 
   static std::unique_ptr<RemoteBatchSource> Connect(
       double ratio, absl::Duration partition_wait = absl::Seconds(20)) {
-    RemoteOptions options;
-    options.servers = "@" + fleet_->list();
-    options.partition_wait = partition_wait;
-    options.cache_ratio = ratio;
-    auto source = RemoteBatchSource::Connect(options);
-    EXPECT_TRUE(source.ok()) << source.status();
-    return *std::move(source);
-  }
-
-  static ResolvedJob Resolved(const Manifest& manifest) {
-    auto job = ResolveJob(Job(), manifest);
-    EXPECT_TRUE(job.ok()) << job.status();
-    return *std::move(job);
-  }
-
-  static BatchRequest Request(uint32_t batch, DType cast) {
-    BatchRequest request;
-    request.batch = batch;
-    request.columns = DigestColumns(/*features=*/true, false);
-    request.columns.feature_dtype = cast;
-    return request;
-  }
-
-  // All batches of an epoch.
-  static std::vector<Batch> Epoch(BatchSource& source,
-                                  DType cast = DType::kNone) {
-    const ResolvedJob job = Resolved(source.manifest());
-    std::vector<Batch> batches;
-    for (uint32_t b = 0; b < kBatches; ++b) {
-      PendingFetch fetch(source, job, Request(b, cast));
-      EXPECT_TRUE(fetch.Wait().ok()) << fetch.Wait().status();
-      if (fetch.Wait().ok()) batches.push_back(*fetch.Wait());
-    }
-    return batches;
+    return testing::Connect({.servers = "@" + fleet_->list(),
+                             .partition_wait = partition_wait,
+                             .cache_ratio = ratio});
   }
 
   static FleetHarness* fleet_;
 };
 FleetHarness* CachedBatchesTest::fleet_ = nullptr;
-
-std::string BytesOf(const Array& array) {
-  return {reinterpret_cast<const char*>(array.data()), array.total_bytes()};
-}
 
 uint64_t FeatureBytes(const Batch& batch) {
   uint64_t bytes = 0;
@@ -136,14 +67,7 @@ TEST_F(CachedBatchesTest, BatchesAreThoseWithoutCache) {
       SCOPED_TRACE(::testing::Message()
                    << DTypeName(cast) << ", ratio " << ratio);
       const std::vector<Batch> got = Epoch(*Connect(ratio), cast);
-      ASSERT_EQ(got.size(), want.size());
-      for (size_t b = 0; b < got.size(); ++b) {
-        EXPECT_EQ(DigestBatch(got[b], schema), DigestBatch(want[b], schema));
-        for (size_t t = 0; t < want[b].nodes.size(); ++t) {
-          EXPECT_EQ(BytesOf(got[b].nodes[t].feature),
-                    BytesOf(want[b].nodes[t].feature));
-        }
-      }
+      ExpectEqualEpochs(got, want, schema);
     }
   }
 }

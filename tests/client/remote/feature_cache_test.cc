@@ -19,11 +19,13 @@
 
 #include "absl/base/thread_annotations.h"
 #include "common/base/mutex.h"
+#include "tests/support/fake_device_cache.h"
 
 namespace millrace {
 namespace {
 
 using ::testing::ElementsAre;
+using testing::FakeDeviceCache;
 using ::testing::HasSubstr;
 
 using FeaturesOr = absl::StatusOr<std::shared_ptr<const CachedFeatures>>;
@@ -131,6 +133,22 @@ class FakeRows {
   std::set<Row> delivered_ ABSL_GUARDED_BY(mutex_);
 };
 
+// What MoveToDevice() makes of the features of a batch of nodes of one of the
+// types.
+Array Moved(const CachedFeatures& features, size_t types, TypeIndex type,
+            const Array& ids, const Array& target) {
+  Batch batch;
+  batch.nodes.resize(types);
+  NodeBlock& block = batch.nodes[type];
+  block.id = ids;
+  block.feature = target;
+  const absl::Status moved = features.MoveToDevice(batch);
+  EXPECT_TRUE(moved.ok()) << moved;
+  EXPECT_FALSE(block.feature.on_host());
+  EXPECT_EQ(block.feature.shape(), target.shape());
+  return FakeDeviceCache::OnHost(block.feature);
+}
+
 // A cache of half of the rows.
 class FeatureCacheTest : public ::testing::Test {
  protected:
@@ -146,8 +164,11 @@ class FeatureCacheTest : public ::testing::Test {
     return result;
   }
 
-  std::unique_ptr<FeatureCache> NewCache(FakeRows& rows) const {
-    return std::make_unique<FeatureCache>(manifest_, 0.5, rows.Gather());
+  std::unique_ptr<FeatureCache> NewCache(
+      FakeRows& rows,
+      std::shared_ptr<DeviceCache> device_cache = nullptr) const {
+    return std::make_unique<FeatureCache>(manifest_, 0.5, rows.Gather(),
+                                          std::move(device_cache));
   }
 
   // Half of the nodes that a partition owns, rounded up.
@@ -182,9 +203,13 @@ class FeatureCacheTest : public ::testing::Test {
     Array target = Array::Allocate(
         dtype, {rows, manifest_.schema.node_types[type].feature.row_shape[0]});
     std::memset(target.mutable_data(), 0, target.total_bytes());
-    features.CopyRows(
-        type, Array::Borrow(DType::kUint64, {rows}, ids.data(), nullptr),
-        target);
+    const Array all =
+        Array::Borrow(DType::kUint64, {rows}, ids.data(), nullptr);
+    if (features.on_host()) {
+      features.CopyRows(type, all, target);
+    } else {
+      target = Moved(features, manifest_.books.size(), type, all, target);
+    }
     int wrong = 0;
     for (const uint64_t id : ids) {
       const std::byte* row = target.data() + id * target.row_bytes();
@@ -237,14 +262,62 @@ TEST_F(FeatureCacheTest, JobsOfTheSameTypesFetchNothingMore) {
 }
 
 TEST_F(FeatureCacheTest, CopiesTheRowsThatItHolds) {
-  FakeRows rows(manifest_);
-  const auto cache = NewCache(rows);
-  for (const DType dtype : {DType::kFloat32, DType::kFloat16}) {
-    const FeaturesOr features = Get(*cache, WideJob(), dtype);
-    ASSERT_TRUE(features.ok()) << features.status();
-    EXPECT_EQ(WrongRows(**features, kPaper, dtype), 0);
-    EXPECT_EQ(WrongRows(**features, kVenue, dtype), 0);
+  for (const bool on_host : {true, false}) {
+    FakeRows rows(manifest_);
+    const auto cache =
+        NewCache(rows, on_host ? nullptr : std::make_shared<FakeDeviceCache>());
+    for (const DType dtype : {DType::kFloat32, DType::kFloat16}) {
+      const FeaturesOr features = Get(*cache, WideJob(), dtype);
+      ASSERT_TRUE(features.ok()) << features.status();
+      EXPECT_EQ((*features)->on_host(), on_host);
+      EXPECT_EQ(WrongRows(**features, kPaper, dtype), 0);
+      EXPECT_EQ(WrongRows(**features, kVenue, dtype), 0);
+    }
   }
+}
+
+TEST_F(FeatureCacheTest, FailsIfAGpuDoes) {
+  FakeRows rows(manifest_);
+  const auto gpu = std::make_shared<FakeDeviceCache>();
+  const auto cache = NewCache(rows, gpu);
+  const absl::Status status = absl::UnavailableError("not now");
+  gpu->FailWrite(status);
+  EXPECT_EQ(Get(*cache, PaperJob()).status(), status);
+}
+
+TEST_F(FeatureCacheTest, RefusesMoreThanNineTenthsOfAGpu) {
+  // 31 papers of 20 bytes, and two venues of 12.
+  for (const auto& [free, job, fits] :
+       std::vector<std::tuple<uint64_t, ResolvedJob, bool>>{
+           {700, PaperJob(), true},
+           {700, WideJob(), false},
+           {720, WideJob(), true}}) {
+    FakeRows rows(manifest_);
+    const auto gpu = std::make_shared<FakeDeviceCache>(/*device=*/2);
+    gpu->SetFreeBytes(free);
+    const auto cache = NewCache(rows, gpu);
+    const absl::Status status = Get(*cache, job).status();
+    EXPECT_EQ(status.ok(), fits) << status;
+    if (fits) continue;
+    EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+    EXPECT_EQ(status.message(),
+              "cache_ratio 0.5: would hold 33 rows of features, 0.0 MB; the "
+              "limit is nine tenths of the memory that CUDA device 2 has free "
+              "now, 0.0 MB");
+    EXPECT_EQ(rows.delivered().size(), 0);
+  }
+}
+
+TEST_F(FeatureCacheTest, SaysWhyAGpuHasNoRoom) {
+  FakeRows rows(manifest_);
+  const auto gpu = std::make_shared<FakeDeviceCache>();
+  const auto cache = NewCache(rows, gpu);
+  gpu->FailAllocation(absl::ResourceExhaustedError("needs 7 of 5\nadvice"));
+  const absl::Status status = Get(*cache, PaperJob()).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_EQ(status.message(), "cache_ratio 0.5: needs 7 of 5");
+  gpu->FailAllocation(absl::OkStatus());
+  EXPECT_TRUE(Get(*cache, PaperJob()).ok());
 }
 
 TEST_F(FeatureCacheTest, SharesOfPartitionsAreRounded) {
@@ -307,8 +380,9 @@ using Piece = std::tuple<int, uint64_t, size_t>;
 
 // Fetches all rows of a node type and returns what the calls ask for, in
 // rounds. Expects each row to be where the cache looks for it.
-std::vector<std::vector<Piece>> PiecesOf(const ColumnSpec& feature,
-                                         std::vector<uint64_t> offsets) {
+std::vector<std::vector<Piece>> PiecesOf(
+    const ColumnSpec& feature, std::vector<uint64_t> offsets,
+    const std::shared_ptr<DeviceCache>& device_cache = nullptr) {
   Manifest manifest;
   const auto count = static_cast<int64_t>(offsets.back());
   manifest.schema.node_types = {{.name = "node",
@@ -318,7 +392,7 @@ std::vector<std::vector<Piece>> PiecesOf(const ColumnSpec& feature,
   manifest.books = {PartitionBook(std::move(offsets))};
   std::vector<std::vector<Piece>> rounds;
   FakeRows rows(manifest);
-  FeatureCache cache(manifest, 1, [&](std::vector<RowRequest> requests) {
+  const auto gather = [&](std::vector<RowRequest> requests) {
     auto& round = rounds.emplace_back();
     for (const RowRequest& request : requests) {
       EXPECT_FALSE(request.ids.empty());
@@ -326,7 +400,8 @@ std::vector<std::vector<Piece>> PiecesOf(const ColumnSpec& feature,
                          request.ids.size());
     }
     return rows.Gather()(std::move(requests));
-  });
+  };
+  FeatureCache cache(manifest, 1, gather, device_cache);
   Notification done;
   cache.Get(ResolvedJob(), DType::kNone, [&](const FeaturesOr& features) {
     ASSERT_TRUE(features.ok()) << features.status();
@@ -334,8 +409,13 @@ std::vector<std::vector<Piece>> PiecesOf(const ColumnSpec& feature,
     std::iota(ids.begin(), ids.end(), uint64_t{0});
     Array target =
         Array::Allocate(feature.dtype, {count, feature.row_shape[0]});
-    (*features)->CopyRows(
-        0, Array::Borrow(DType::kUint64, {count}, ids.data(), nullptr), target);
+    const Array all =
+        Array::Borrow(DType::kUint64, {count}, ids.data(), nullptr);
+    if (device_cache == nullptr) {
+      (*features)->CopyRows(0, all, target);
+    } else {
+      target = Moved(**features, 1, 0, all, target);
+    }
     const size_t bytes = target.row_bytes();
     for (const uint64_t id : ids) {
       const std::byte* row = target.data() + id * bytes;
@@ -353,10 +433,13 @@ std::vector<std::vector<Piece>> PiecesOf(const ColumnSpec& feature,
 // partition follow in the next round.
 TEST(FeaturePiecesTest, LargeRowsAreFetchedAFewAtATime) {
   const ColumnSpec eight_mebibytes = {DType::kFloat32, {2 << 20}};
-  EXPECT_THAT(
-      PiecesOf(eight_mebibytes, {0, 5, 7}),
-      ElementsAre(ElementsAre(Piece(0, 0, 2), Piece(1, 5, 2)),
-                  ElementsAre(Piece(0, 2, 2)), ElementsAre(Piece(0, 4, 1))));
+  for (const bool on_host : {true, false}) {
+    EXPECT_THAT(
+        PiecesOf(eight_mebibytes, {0, 5, 7},
+                 on_host ? nullptr : std::make_shared<FakeDeviceCache>()),
+        ElementsAre(ElementsAre(Piece(0, 0, 2), Piece(1, 5, 2)),
+                    ElementsAre(Piece(0, 2, 2)), ElementsAre(Piece(0, 4, 1))));
+  }
 }
 
 TEST(FeaturePiecesTest, HugeRowsAreFetchedOneByOne) {
