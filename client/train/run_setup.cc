@@ -36,8 +36,9 @@ absl::Status CheckSameDevice(Collectives& collectives,
 absl::StatusOr<RunPlan> AgreeOnPlan(TrainOptions options,
                                     const Manifest& manifest,
                                     Collectives& collectives,
-                                    const Accelerator& accelerator) {
+                                    Accelerator& accelerator) {
   MILLRACE_RETURN_IF_ERROR(CheckSameSource(collectives, manifest));
+  options.evaluation.inference.memory = accelerator.memory();
   // Compares the options before they determine what ranks send to each other.
   MILLRACE_RETURN_IF_ERROR(
       CheckSameInGroup(collectives, IdentifyGroup(options)));

@@ -128,6 +128,12 @@ TEST_F(DeviceBatchTest, HasSeveralTypes) {
   ExpectSameBitsOnDevice(Serve(PaperGraph(120, 60), "device_types"), options);
 }
 
+TEST_F(DeviceBatchTest, IsEvaluated) {
+  TrainOptions options = RunOf(ModelKind::kSage);
+  options.evaluation.kind = InferenceKind::kSampled;
+  ExpectSameBitsOnDevice(Serve(ClassGraph(120, 60), "device_sampled"), options);
+}
+
 TEST_F(DeviceBatchTest, IsConverted) {
   TrainOptions options = RunOf(ModelKind::kSage);
   options.feature_dtype = DType::kFloat16;

@@ -43,6 +43,7 @@ LoaderOptions SharedBatches(const InferenceOptions& inference,
   options.world = inference.all_ranks ? collectives.world() : 1;
   options.prefetch_batches = inference.prefetch_batches;
   options.prefetch_bytes = inference.prefetch_bytes;
+  options.memory = inference.memory;
   return options;
 }
 

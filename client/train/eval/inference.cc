@@ -155,12 +155,28 @@ absl::Status FullInference::ForEachChunk(const std::string& what,
   options.columns = columns;
   options.prefetch_batches = options_.prefetch_batches;
   options.prefetch_bytes = options_.prefetch_bytes;
+  options.memory = options_.memory;
   options.seeds.emplace().ids = std::move(seeds);
   return ForEachBatch(source_, job, std::move(options),
-                      collectives_.rank() == 0 ? what : "",
+                      collectives_.rank() == 0 ? what : "", model_.device(),
                       [&](const Batch& batch) -> absl::Status {
                         return use(batch, batch.seed.IntegerAt(0) - begin);
                       });
+}
+
+// Lists are computed with on the CPU.
+absl::StatusOr<BatchTensors> FullInference::TensorsOf(
+    const Batch& batch) const {
+  MILLRACE_ASSIGN_OR_RETURN(BatchTensors tensors,
+                            ToTensors(batch, model_.device().type()));
+  return CatchTorch("inference", [&]() -> absl::StatusOr<BatchTensors> {
+    for (EdgeTensors& edges : tensors.edges) {
+      if (edges.indptr.is_cpu()) continue;
+      edges.indptr = HostCopy(edges.indptr);
+      edges.neighbor = HostCopy(edges.neighbor);
+    }
+    return std::move(tensors);
+  });
 }
 
 Neighbors FullInference::ListsOf(const NodeTensors& nodes,
@@ -235,7 +251,7 @@ absl::Status FullInference::CheckChunk(int layer, const BatchTensors& tensors) {
 absl::Status FullInference::RunChunk(int layer, TypeIndex type,
                                      const PerType& input, const Batch& batch,
                                      const at::Tensor& output) {
-  MILLRACE_ASSIGN_OR_RETURN(const BatchTensors tensors, ToTensors(batch));
+  MILLRACE_ASSIGN_OR_RETURN(const BatchTensors tensors, TensorsOf(batch));
   MILLRACE_RETURN_IF_ERROR(CheckChunk(layer, tensors));
   return CatchTorch("inference", [&]() -> absl::Status {
     const LayerInput chunk =
@@ -275,7 +291,8 @@ absl::StatusOr<at::Tensor> FullInference::RunInput(TypeIndex type) {
   MILLRACE_RETURN_IF_ERROR(ForEachChunk(
       "inference, features", type, 0, columns,
       [&](const Batch& batch, int64_t row) -> absl::Status {
-        MILLRACE_ASSIGN_OR_RETURN(const BatchTensors tensors, ToTensors(batch));
+        MILLRACE_ASSIGN_OR_RETURN(const BatchTensors tensors,
+                                  TensorsOf(batch));
         const NodeTensors& nodes = tensors.nodes[type];
         output.narrow(0, row, batch.seed_count())
             .copy_(model_.Input(type,
@@ -311,7 +328,8 @@ absl::Status FullInference::CountOthers() {
   MILLRACE_RETURN_IF_ERROR(ForEachChunk(
       "inference, degrees", seed_type(), kAllNeighbors, columns,
       [&own](const Batch& batch, int64_t row) -> absl::Status {
-        MILLRACE_ASSIGN_OR_RETURN(const BatchTensors tensors, ToTensors(batch));
+        MILLRACE_ASSIGN_OR_RETURN(const BatchTensors tensors,
+                                  TensorsOf(batch));
         own.narrow(0, row, batch.seed_count())
             .copy_(OtherNeighbors(tensors.edges[0]));
         return absl::OkStatus();

@@ -28,6 +28,8 @@ struct InferenceOptions {
   int prefetch_batches = 4;
   int64_t prefetch_bytes = int64_t{1} << 30;
   int ranks_on_host = 1;  // ranks that share the memory of this host
+  // Of batches on their way to the model's device; null for the process's.
+  std::shared_ptr<ArrayMemory> memory = nullptr;
 };
 
 // Exact inference for all nodes of the model's output types, layer by layer
@@ -108,6 +110,7 @@ class FullInference {
   // `first`.
   LayerInput ChunkOf(int layer, TypeIndex type, const PerType& input,
                      int64_t first, const BatchTensors& tensors) const;
+  absl::StatusOr<BatchTensors> TensorsOf(const Batch& batch) const;
   Neighbors ListsOf(const NodeTensors& nodes, const EdgeTensors& edges) const;
   // Returns the rows of all ranks; `own` has this rank's.
   absl::StatusOr<at::Tensor> Exchange(TypeIndex type,

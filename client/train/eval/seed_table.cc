@@ -58,7 +58,7 @@ absl::StatusOr<SeedTable> ReadSeedTable(std::shared_ptr<BatchSource> source,
   options.seeds = std::move(seeds);
   std::vector<at::Tensor> ids, labels;
   MILLRACE_RETURN_IF_ERROR(ForEachBatch(
-      std::move(source), bare, std::move(options), /*what=*/"",
+      std::move(source), bare, std::move(options), /*what=*/"", at::kCPU,
       [&](const Batch& batch) -> absl::Status {
         MILLRACE_ASSIGN_OR_RETURN(at::Tensor id, ViewAsTensor(batch.seed));
         ids.push_back(std::move(id));

@@ -58,7 +58,7 @@ absl::StatusOr<LinkTable> ReadLinkTable(std::shared_ptr<BatchSource> source,
   options.seeds = std::move(seeds);
   std::vector<at::Tensor> src, dst, type;
   MILLRACE_RETURN_IF_ERROR(ForEachBatch(
-      std::move(source), bare, std::move(options), /*what=*/"",
+      std::move(source), bare, std::move(options), /*what=*/"", at::kCPU,
       [&](const Batch& batch) -> absl::Status {
         MILLRACE_ASSIGN_OR_RETURN(const LinkBatch links,
                                   MakeLinkBatch(batch, NegativeMode::kNone));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <c10/core/Device.h>
+
 #include <functional>
 #include <memory>
 #include <string>
@@ -15,10 +17,11 @@ namespace millrace {
 
 // Calls `use` with the batches of a loader, in order. Returns the first error
 // of either. CANCELLED: interrupted. Shows progress of `what` unless that is
-// empty.
+// empty. `use` returns once the work of `device` on a batch has ended, except
+// after errors, when this waits for the device's current stream.
 absl::Status ForEachBatch(std::shared_ptr<BatchSource> source,
                           const JobSpec& job, LoaderOptions options,
-                          const std::string& what,
+                          const std::string& what, c10::Device device,
                           const std::function<absl::Status(const Batch&)>& use);
 
 }  // namespace millrace
