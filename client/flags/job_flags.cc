@@ -120,18 +120,24 @@ void SourceFlags::AddConnectionTo(CLI::App& app,
   memory_.AddTo(*fetching, "--store: ", usual_gpus);
 }
 
-absl::StatusOr<SourceOptions> SourceFlags::Options(const OwnGpu& gpu) const {
+absl::StatusOr<SourceOptions> SourceFlags::Options(
+    const std::optional<OwnGpu>& gpu) const {
   SourceOptions options;
   options.store = store_;
   options.servers = servers_;
   options.tls = tls_;
   options.threads = threads_;
   options.cache_ratio = cache_ratio_;
-  options.device_cache = gpu.cache;
   options.memory = memory_.Options();
   const bool uses_gpus =
       !store_.empty() && (options.memory.uses_devices() || cache_ratio_ != 0);
-  if (uses_gpus && !memory_.names_gpus()) options.memory.gpus = {gpu.device};
+  if (gpu.has_value()) {
+    options.device_cache = gpu->cache;
+    std::vector<int>& gpus = options.memory.gpus;
+    if (uses_gpus && !memory_.names_gpus()) gpus = {gpu->device};
+    options.memory.gpus_read_pinned =
+        uses_gpus && std::ranges::find(gpus, gpu->device) != gpus.end();
+  }
   if (!absl::ParseDuration(partition_wait_, &options.partition_wait) ||
       options.partition_wait < absl::ZeroDuration()) {
     return UsageError(StrCat("--partition-wait \"", partition_wait_,
@@ -141,7 +147,7 @@ absl::StatusOr<SourceOptions> SourceFlags::Options(const OwnGpu& gpu) const {
 }
 
 absl::StatusOr<std::shared_ptr<BatchSource>> SourceFlags::Open(
-    const OwnGpu& gpu) const {
+    const std::optional<OwnGpu>& gpu) const {
   MILLRACE_ASSIGN_OR_RETURN(const SourceOptions options, Options(gpu));
   KeepFreedMemory();
   return OpenSource(options);

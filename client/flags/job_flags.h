@@ -36,7 +36,7 @@ CLI::Option* AddServersFlag(CLI::App& group, std::string& servers);
 
 // The GPU of a program that computes on one.
 struct OwnGpu {
-  int device = 0;  // for what is kept on GPUs, unless --gpus says otherwise
+  int device = 0;  // of those that the process sees
   // Keeps the feature rows of --cache-ratio there; null if nothing does.
   std::shared_ptr<DeviceCache> cache = nullptr;
 };
@@ -50,11 +50,14 @@ class SourceFlags {
   // as the default of --gpus.
   void AddTo(CLI::App& app);
   void AddConnectionTo(CLI::App& app, const std::string& usual_gpus = "0");
-  // INVALID_ARGUMENT: a --partition-wait that is no duration.
-  absl::StatusOr<SourceOptions> Options(const OwnGpu& gpu = {}) const;
+  // What is kept on GPUs is kept on `gpu` unless --gpus says otherwise, and it
+  // reads pinned rows for its batches. INVALID_ARGUMENT: a --partition-wait that
+  // is no duration.
+  absl::StatusOr<SourceOptions> Options(
+      const std::optional<OwnGpu>& gpu = std::nullopt) const;
   // Opens the source of these options. Fails like OpenSource, too.
   absl::StatusOr<std::shared_ptr<BatchSource>> Open(
-      const OwnGpu& gpu = {}) const;
+      const std::optional<OwnGpu>& gpu = std::nullopt) const;
   int threads() const { return threads_; }
 
  private:

@@ -38,7 +38,11 @@ absl::StatusOr<RunPlan> AgreeOnPlan(TrainOptions options,
                                     Collectives& collectives,
                                     Accelerator& accelerator) {
   MILLRACE_RETURN_IF_ERROR(CheckSameSource(collectives, manifest));
-  options.evaluation.inference.memory = accelerator.memory();
+  // Evaluation has the features as they are stored: a source that keeps others
+  // on the device need not keep these as well.
+  if (options.feature_dtype == DType::kNone) {
+    options.evaluation.inference.memory = accelerator.memory();
+  }
   // Compares the options before they determine what ranks send to each other.
   MILLRACE_RETURN_IF_ERROR(
       CheckSameInGroup(collectives, IdentifyGroup(options)));

@@ -41,6 +41,9 @@ struct MemoryOptions {
   // samples if the graph is in kPinned or kCuda, and all share the rows.
   std::vector<int> gpus = {0};
   DeviceFallback fallback = DeviceFallback::kAllow;
+  // Whether devices read the rows of kPinned even if they keep none of them:
+  // for batches that go to a device anyway.
+  bool gpus_read_pinned = false;
 
   // Whether `gpus` matters.
   bool uses_devices() const {

@@ -154,7 +154,9 @@ absl::Status StoreLoader::LoadFeatures(MemoryTier tier) {
           Copy(Store::Content::kFeatures, MemoryTier::kPinned));
     }
   }
-  if (ratio == 0) return absl::OkStatus();
+  const bool reads_pinned =
+      tier == MemoryTier::kPinned && options_.gpus_read_pinned;
+  if (ratio == 0 && !reads_pinned) return absl::OkStatus();
   MILLRACE_ASSIGN_OR_RETURN(DeviceRows made,
                             MakeDeviceFeatures(store_, options_.gpus, ratio));
   loaded_.features = std::move(made.rows);

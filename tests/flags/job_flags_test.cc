@@ -411,6 +411,25 @@ TEST_F(SourceFlagsTest, OptionsReachTheSource) {
   EXPECT_THAT(std::string(tls.message()), HasSubstr("ca.pem"));
 }
 
+TEST_F(SourceFlagsTest, LetAGpuOfTheProgramReadPinnedRows) {
+  const auto reads = [](const std::string& arguments,
+                        const std::optional<OwnGpu>& gpu) {
+    CLI::App app("SOURCE");
+    SourceFlags flags;
+    flags.AddTo(app);
+    flags.AddConnectionTo(app);
+    app.parse(arguments);
+    return flags.Options(gpu)->memory.gpus_read_pinned;
+  };
+  const std::string pinned = "--store s --feature-memory pinned";
+  EXPECT_TRUE(reads(pinned, OwnGpu{.device = 3}));
+  EXPECT_TRUE(reads(pinned + " --gpus 2,3", OwnGpu{.device = 3}));
+  EXPECT_FALSE(reads(pinned + " --gpus 0,1", OwnGpu{.device = 3}));
+  EXPECT_FALSE(reads(pinned, std::nullopt));
+  EXPECT_FALSE(reads("--store s", OwnGpu{.device = 0}));
+  EXPECT_FALSE(reads("--servers s:1", OwnGpu{.device = 0}));
+}
+
 TEST_F(SourceFlagsTest, UseTheUsualGpuUnlessGpusAreNamed) {
   const auto gpus_of = [](const std::string& arguments) {
     CLI::App app("SOURCE");
@@ -419,8 +438,8 @@ TEST_F(SourceFlagsTest, UseTheUsualGpuUnlessGpusAreNamed) {
     flags.AddConnectionTo(app);
     app.parse(arguments);
     EXPECT_EQ(flags.Options()->memory.gpus.size(),
-              flags.Options({.device = 3})->memory.gpus.size());
-    return flags.Options({.device = 3})->memory.gpus;
+              flags.Options(OwnGpu{.device = 3})->memory.gpus.size());
+    return flags.Options(OwnGpu{.device = 3})->memory.gpus;
   };
   const std::vector<int> usual = {3}, first = {0};
   EXPECT_EQ(gpus_of("--store s --graph-memory cuda"), usual);

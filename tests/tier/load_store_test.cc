@@ -87,6 +87,18 @@ TEST_F(LoadStoreTest, ChoosesTheBestMemoryThereIs) {
   EXPECT_THAT(log.text(), HasSubstr("the graph is not in pinned memory: "));
 }
 
+TEST_F(LoadStoreTest, LetsDevicesReadPinnedFeaturesForBatchesThatGoThere) {
+  const auto loaded =
+      Load({.features = MemoryTier::kPinned, .gpus_read_pinned = true});
+  if (!loaded.ok()) {
+    EXPECT_EQ(loaded.status().code(), absl::StatusCode::kFailedPrecondition);
+    return;
+  }
+  EXPECT_TRUE(PlacesOf(*loaded->store).features);
+  ASSERT_NE(loaded->features, nullptr);
+  EXPECT_EQ(Load({.features = MemoryTier::kPinned})->features, nullptr);
+}
+
 TEST_F(LoadStoreTest, PinsFeaturesOrSaysWhyNot) {
   const auto loaded = Load({.features = MemoryTier::kPinned});
   if (loaded.ok()) {

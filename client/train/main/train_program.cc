@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
 #include <thread>
 
 #include "client/flags/job_flags.h"
@@ -58,10 +59,10 @@ struct TrainCommand {
   bool is_worker = false;              // of a launcher
 };
 
-OwnGpu GpuOf(Accelerator& accelerator) {
+std::optional<OwnGpu> GpuOf(Accelerator& accelerator) {
   const std::shared_ptr<ArrayMemory> memory = accelerator.memory();
-  if (memory == nullptr) return {};
-  return {memory->device(), accelerator.MakeDeviceCache()};
+  if (memory == nullptr) return std::nullopt;
+  return OwnGpu{memory->device(), accelerator.MakeDeviceCache()};
 }
 
 constexpr char kCpu[] = "cpu";
