@@ -32,8 +32,8 @@ set(MILLRACE_NOT_UNDER_ADDRESS
 set(MILLRACE_FLEET_TESTS
     added_splits_test bad_draws_test bad_requests_test cached_batches_test
     call_context_test call_failure_test channel_set_test connections_test
-    damaged_replicas_test device_server_test fair_clients_test
-    fleet_commands_test fleet_test
+    damaged_replicas_test device_batches_test device_server_test
+    fair_clients_test fleet_commands_test fleet_test
     frame_stream_test http_server_test job_flags_test large_requests_test
     long_lists_test member_keeper_test memory_limits_test methods_test
     open_source_test peer_expand_test peer_picker_test port_check_test
@@ -110,12 +110,13 @@ set(MILLRACE_MANY_STARTS_TESTS
 
 # Tests of code that runs on GPUs.
 set(MILLRACE_CUDA_TESTS
-    cuda_runtime_test device_feature_rows_test
+    cuda_runtime_test device_cache_eager_test device_cache_lazy_test
+    device_cache_test device_feature_rows_test
     device_feature_rows_without_peers_test device_hop_sampler_test
     device_layers_eager_test device_layers_lazy_test device_layers_test
     device_neighbor_drawer_test device_topology_sampler_test failed_calls_test
-    failed_gathers_test failed_programs_test gather_rates_test
-    golden_cuda_digests_test golden_pinned_digests_test memory_tiers_test
+    failed_gathers_test failed_merges_test failed_programs_test
+    gather_rates_test golden_cuda_digests_test golden_pinned_digests_test memory_tiers_test
     nccl_failures_test nccl_reducer_test ptxemu_devices_test ptxemu_kernels_test
     ptxemu_nccl_test ptxemu_planted_test)
 
