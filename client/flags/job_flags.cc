@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/flags/job_flags.h"
 
+#include <algorithm>
 #include <type_traits>
 #include <utility>
 #include <variant>
