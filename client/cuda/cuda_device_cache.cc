@@ -56,7 +56,7 @@ absl::StatusOr<Array> CudaDeviceCache::Merge(const Array& held,
     MILLRACE_ASSIGN_OR_RETURN(
         const MergeOutcome outcome,
         workers_.Run<MergeOutcome>([&](MergeWorker& worker) {
-          return worker.Merge(held.data(), places, received, merged);
+          return worker.Merge(held.data(), places, received, *arrays_, merged);
         }));
     if (outcome == MergeOutcome::kNoMemory) {
       return NoMemory(received.total_bytes());

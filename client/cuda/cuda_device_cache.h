@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "client/cuda/merge_worker.h"
 #include "client/remote/device_cache.h"
 #include "common/base/array.h"
+#include "common/cuda/runtime/device_pool.h"
 #include "common/cuda/runtime/worker_pool.h"
 
 namespace millrace::cuda {
@@ -19,7 +21,8 @@ namespace millrace::cuda {
 class CudaDeviceCache final : public DeviceCache {
  public:
   // The device must be open.
-  explicit CudaDeviceCache(int device) : workers_(device) {}
+  explicit CudaDeviceCache(int device)
+      : arrays_(DevicePool::Of(device)), workers_(device) {}
 
   int device() const override { return workers_.device(); }
   absl::StatusOr<uint64_t> FreeBytes() override;
@@ -34,6 +37,7 @@ class CudaDeviceCache final : public DeviceCache {
   // RESOURCE_EXHAUSTED: the features of a batch do not fit.
   absl::Status NoMemory(uint64_t bytes) const;
 
+  const std::shared_ptr<DevicePool> arrays_;  // for the features of batches
   WorkerPool<MergeWorker> workers_;
 };
 

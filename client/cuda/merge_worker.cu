@@ -15,16 +15,6 @@
 namespace millrace::cuda {
 namespace {
 
-// Makes the last copy of a pointer free memory of a queue that has been waited
-// for. The device keeps the memory for later calls; see OpenDevice().
-std::shared_ptr<std::byte> ShareMemory(std::byte* data, int device) {
-  return {data, [device](std::byte* freed) {
-            const ScopedDevice current(device);
-            // After the work of the default stream that may read it.
-            IgnoreFailure(cudaFreeAsync(freed, cudaStreamLegacy));
-          }};
-}
-
 // Where kernels of the current device read memory of the host; null if it is
 // not pinned.
 absl::StatusOr<const std::byte*> FindPinned(const void* data) {
@@ -91,7 +81,8 @@ absl::StatusOr<MergeOutcome> MergeWorker::Write(const Array& rows,
 
 absl::StatusOr<MergeOutcome> MergeWorker::Merge(
     const std::byte* held, std::span<const int64_t> places,
-    const Array& received, std::shared_ptr<std::byte>& merged) {
+    const Array& received, DevicePool& pool,
+    std::shared_ptr<std::byte>& merged) {
   CudaQueue& queue = state_->queue;
   const size_t bytes = received.total_bytes();
   absl::StatusOr<const std::byte*> readable = FindPinned(received.data());
@@ -101,8 +92,9 @@ absl::StatusOr<MergeOutcome> MergeWorker::Merge(
       (!pinned && !state_->received.Reserve(bytes))) {
     return AfterFailure();
   }
-  auto* to = static_cast<std::byte*>(queue.Allocate(bytes));
-  if (to == nullptr) return AfterFailure();
+  MILLRACE_ASSIGN_OR_RETURN(std::shared_ptr<std::byte> to,
+                            pool.AllocateIfRoom(bytes));
+  if (to == nullptr) return MergeOutcome::kNoMemory;
   queue.Upload(state_->places.data(), places.data(), places.size_bytes());
   if (!pinned) {
     queue.Upload(state_->received.data(), received.data(), bytes);
@@ -113,12 +105,9 @@ absl::StatusOr<MergeOutcome> MergeWorker::Merge(
                .places = state_->places.data(),
                .count = places.size(),
                .row_bytes = received.row_bytes()},
-              to, queue);
-  if (!queue.Wait()) {
-    queue.Free(to);
-    return AfterFailure();
-  }
-  merged = ShareMemory(to, device_);
+              to.get(), queue);
+  if (!queue.Wait()) return AfterFailure();
+  merged = std::move(to);
   return MergeOutcome::kDone;
 }
 

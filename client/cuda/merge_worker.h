@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/base/array.h"
+#include "common/cuda/runtime/device_pool.h"
 
 namespace millrace::cuda {
 
@@ -30,12 +31,11 @@ class MergeWorker {
   absl::StatusOr<MergeOutcome> Write(const Array& rows, std::byte* to);
 
   // See DeviceCache::Merge(). The result, which has as many bytes as
-  // `received`, is written to new memory, to which `merged` is set; its last
-  // copy frees it, on any thread, also after the worker is gone. UNAVAILABLE:
-  // the device has failed.
+  // `received`, is written to a block of `pool`, to which `merged` is set.
+  // UNAVAILABLE: the device has failed.
   absl::StatusOr<MergeOutcome> Merge(const std::byte* held,
                                      std::span<const int64_t> places,
-                                     const Array& received,
+                                     const Array& received, DevicePool& pool,
                                      std::shared_ptr<std::byte>& merged);
 
   // Whether it does nothing any more.

@@ -51,8 +51,8 @@ class SourceFlags {
   void AddTo(CLI::App& app);
   void AddConnectionTo(CLI::App& app, const std::string& usual_gpus = "0");
   // What is kept on GPUs is kept on `gpu` unless --gpus says otherwise, and it
-  // reads pinned rows for its batches. INVALID_ARGUMENT: a --partition-wait that
-  // is no duration.
+  // reads pinned rows for its batches. INVALID_ARGUMENT: a --partition-wait
+  // that is no duration.
   absl::StatusOr<SourceOptions> Options(
       const std::optional<OwnGpu>& gpu = std::nullopt) const;
   // Opens the source of these options. Fails like OpenSource, too.

@@ -41,7 +41,7 @@ class DeviceCache {
   // ArrayMemory). Row i is row places[i] of `held` or, where that is negative,
   // row i of `received`. `held` is an array of Allocate() whose rows are alike.
   // The result may outlive this object. Its last copy may go once the work that
-  // reads it has ended, or is in the GPU's default stream.
+  // reads it has ended.
   // RESOURCE_EXHAUSTED: as for Allocate().
   virtual absl::StatusOr<Array> Merge(const Array& held,
                                       std::span<const int64_t> places,

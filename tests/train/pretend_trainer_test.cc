@@ -101,8 +101,8 @@ TEST_P(PretendModelTest, TrainsLikeTheCpu) {
                  RunOf(GetParam()));
 }
 
-// Batches as GPUs that sample leave them: with and without self loops, of several
-// node types, and with features that are converted.
+// Batches as GPUs that sample leave them: with and without self loops, of
+// several node types, and with features that are converted.
 class DeviceBatchTest : public ::testing::Test {
  protected:
   static void ExpectSameBitsOnDevice(std::shared_ptr<BatchSource> plain,

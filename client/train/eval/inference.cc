@@ -291,8 +291,7 @@ absl::StatusOr<at::Tensor> FullInference::RunInput(TypeIndex type) {
   MILLRACE_RETURN_IF_ERROR(ForEachChunk(
       "inference, features", type, 0, columns,
       [&](const Batch& batch, int64_t row) -> absl::Status {
-        MILLRACE_ASSIGN_OR_RETURN(const BatchTensors tensors,
-                                  TensorsOf(batch));
+        MILLRACE_ASSIGN_OR_RETURN(const BatchTensors tensors, TensorsOf(batch));
         const NodeTensors& nodes = tensors.nodes[type];
         output.narrow(0, row, batch.seed_count())
             .copy_(model_.Input(type,
@@ -327,9 +326,8 @@ absl::Status FullInference::CountOthers() {
   at::Tensor own = at::zeros({end() - begin()}, at::kInt);
   MILLRACE_RETURN_IF_ERROR(ForEachChunk(
       "inference, degrees", seed_type(), kAllNeighbors, columns,
-      [&own](const Batch& batch, int64_t row) -> absl::Status {
-        MILLRACE_ASSIGN_OR_RETURN(const BatchTensors tensors,
-                                  TensorsOf(batch));
+      [this, &own](const Batch& batch, int64_t row) -> absl::Status {
+        MILLRACE_ASSIGN_OR_RETURN(const BatchTensors tensors, TensorsOf(batch));
         own.narrow(0, row, batch.seed_count())
             .copy_(OtherNeighbors(tensors.edges[0]));
         return absl::OkStatus();

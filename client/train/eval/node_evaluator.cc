@@ -85,8 +85,7 @@ absl::Status NodeEvaluator::ForEachSampled(const std::string& what,
   c10::NoGradGuard no_grad;
   return ForEachBatch(
       source_, job, std::move(options), collectives_.rank() == 0 ? what : "",
-      model_.device(),
-      [&](const Batch& batch) -> absl::Status {
+      model_.device(), [&](const Batch& batch) -> absl::Status {
         MILLRACE_ASSIGN_OR_RETURN(const Minibatch minibatch,
                                   batches_.Make(batch, model_, options_.task));
         return use(batch, minibatch,

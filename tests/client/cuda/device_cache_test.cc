@@ -211,31 +211,6 @@ TEST_F(DeviceCacheTest, ResultsOutliveEverything) {
   EXPECT_EQ(FreeBytes(0), before);
 }
 
-// Work of the default stream that reads an array may still wait when the array
-// is freed.
-TEST_F(DeviceCacheTest, WorkOfTheDefaultStreamMayFollow) {
-  CudaDeviceCache rows(0);
-  const Array from = RowsOf(DType::kFloat32, kHeldRows, 8, 1);
-  const Array held = Hold(rows, from).value();
-  const Array received = RowsOf(DType::kFloat32, 1000, 8, 2);
-  Array merged = rows.Merge(held, Places(1000), received).value();
-  const Bytes want = Want(from, Places(1000), received);
-  const cuda::ScopedDevice current(0);
-  const cuda::DeviceBlock copy =
-      cuda::AllocateDevice(0, want.size(), "a test").value();
-  ASSERT_EQ(cudaMemcpyAsync(copy.get(), merged.data(), want.size(),
-                            cudaMemcpyDeviceToDevice, cudaStreamLegacy),
-            cudaSuccess);
-  merged = {};
-  const Array zeros = PinnedAt(RowsOf(DType::kFloat32, 1000, 8, 3), 0);
-  ASSERT_TRUE(rows.Merge(held, Places(1000), zeros).ok());
-  Bytes got(want.size());
-  ASSERT_EQ(
-      cudaMemcpy(got.data(), copy.get(), got.size(), cudaMemcpyDeviceToHost),
-      cudaSuccess);
-  EXPECT_EQ(got, want);
-}
-
 TEST_F(DeviceCacheTest, EachDeviceHasItsOwn) {
   if (devices_ < 2) GTEST_SKIP() << "needs two devices";
   const Array received = RowsOf(DType::kFloat32, 30, 3, 2);
