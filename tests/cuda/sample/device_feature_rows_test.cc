@@ -16,6 +16,7 @@
 
 #include "common/cuda/runtime/device.h"
 #include "common/cuda/runtime/device_memory.h"
+#include "common/cuda/runtime/device_pool.h"
 #include "common/cuda/runtime/peer_access.h"
 #include "common/cuda/runtime/pinned_array.h"
 #include "common/cuda/sample/cuda_feature_rows.h"
@@ -469,6 +470,16 @@ TEST_F(DeviceFeatureRowsTest, SaysWhichNumbersDoNotFit) {
   }
   ids.resize(100);
   ExpectNodes(*store, *rows, kBytes, ids, 0, 0);
+}
+
+TEST_F(DeviceFeatureRowsTest, TriesAgainWithTheMemoryThatOthersKept) {
+  const std::shared_ptr<const Store> store = TestStore(OddRows(), 2).Open();
+  const auto rows = CudaFeatureRows::Create(store, {0}, 1).value();
+  const auto pool = cuda::DevicePool::Of(0);
+  pool->Allocate(1 << 20).value();
+  // Enough for the rows, but for their numbers only with what is kept.
+  const cuda::DeviceBlock taken = TakeMemory(0, 900'000);
+  ExpectNodes(*store, *rows, kBytes, std::vector<uint64_t>(100000, 1), 0, 0);
 }
 
 TEST_F(DeviceFeatureRowsTest, GathersInManyThreads) {
