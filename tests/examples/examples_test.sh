@@ -29,10 +29,13 @@ nothing_runs() {
   [[ -z $left ]] || fail "still running: $left"
 }
 
-# example NAME: runs it; its files are in NAME, its output in NAME.txt.
+# example NAME [OPTION]...: runs it; its files are in NAME, its output in
+# NAME.txt.
 example() {
-  run_step "$examples/$1/run.sh" --quick --bin "$bin" --work "$1" \
-    >"$1.txt" 2>&1 || fail "$1 ends with status $?"
+  local name=$1
+  shift
+  run_step "$examples/$name/run.sh" --quick --bin "$bin" --work "$name" "$@" \
+    >"$name.txt" 2>&1 || fail "$name ends with status $?"
   nothing_runs
 }
 
@@ -82,6 +85,20 @@ cmp 003_worker_and_server_client/{worker,client}.digest
 example 004_two_partitions
 learned 004_two_partitions/homogeneous.jsonl 4 0.8
 learned 004_two_partitions/heterogeneous.jsonl 4 0.5
+
+# On GPUs, or where there are none on the CPU.
+for name in 002_multi_node 003_worker_and_server_client; do
+  mv "$name" "$name-cpu"
+  example "$name" --device auto
+  for file in "$name"/*.jsonl; do
+    [[ $(wc -l <"$file") == $(wc -l <"$name-cpu/${file##*/}") ]] ||
+      fail "$file has fewer lines than on the CPU"
+  done
+done
+status=0
+"$examples/000_multi_process/run.sh" --quick --bin "$bin" --device tpu \
+  2>usage.txt || status=$?
+[[ $status == 2 ]] || fail "status $status of an unknown device"
 
 # Wrong usage is reported before anything starts; temporary folders are removed.
 for script in "$examples"/*/{run,launch}.sh; do

@@ -92,11 +92,11 @@ class CudaQueue {
   void ExclusiveSum(const uint64_t* from, uint64_t* to, uint64_t count) {
     if (failed()) return;
     size_t bytes = 0;
-    Check(cub::DeviceScan::ExclusiveSum(nullptr, bytes, from, to, count,
-                                        stream_));
+    CheckCub(cub::DeviceScan::ExclusiveSum(nullptr, bytes, from, to, count,
+                                           stream_));
     if (!ReserveScratch(bytes)) return;
-    Check(cub::DeviceScan::ExclusiveSum(scratch_, bytes, from, to, count,
-                                        stream_));
+    CheckCub(cub::DeviceScan::ExclusiveSum(scratch_, bytes, from, to, count,
+                                           stream_));
   }
 
  private:
@@ -107,6 +107,13 @@ class CudaQueue {
   void Check(cudaError_t status) {
     if (status != cudaSuccess) cudaGetLastError();
     if (!failed()) failure_ = status;
+  }
+  // To CUB a lost device is an invalid one. The stream knows more.
+  void CheckCub(cudaError_t status) {
+    if (status != cudaErrorInvalidDevice) return Check(status);
+    const cudaError_t state = cudaStreamQuery(stream_);
+    const bool is_lost = state != cudaSuccess && state != cudaErrorNotReady;
+    Check(is_lost ? state : status);
   }
   void CopyBytes(void* to, const void* from, size_t bytes,
                  cudaMemcpyKind kind) {
