@@ -35,8 +35,9 @@ struct SourceOptions {
   // servers: to keep in this process. With a store: if not 0, the same as
   // memory.cache_ratio.
   double cache_ratio = 0;
-  // Only for servers: keeps these rows on a GPU, for batches that go there;
-  // null to keep them in memory of the host.
+  // Only for servers: keeps these rows on a GPU, for batches that go there. For
+  // millrace-train; its type is not part of the interface. Null to keep them in
+  // memory of the host.
   std::shared_ptr<DeviceCache> device_cache = nullptr;
 };
 

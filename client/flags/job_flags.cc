@@ -99,7 +99,7 @@ void SourceFlags::AddTo(CLI::App& app) {
 }
 
 void SourceFlags::AddConnectionTo(CLI::App& app,
-                                  const std::string& usual_gpus) {
+                                  const std::string& default_gpus) {
   AddTlsFlags(app, tls_);
   CLI::Option_group* fetching = app.add_option_group("Fetching");
   fetching
@@ -118,7 +118,7 @@ void SourceFlags::AddConnectionTo(CLI::App& app,
                    "keeps its own copy. --store: the share that GPUs keep, "
                    "while the others are pinned")
       ->check(Number(0, 1));
-  memory_.AddTo(*fetching, "--store: ", usual_gpus);
+  memory_.AddTo(*fetching, "--store: ", default_gpus);
 }
 
 absl::StatusOr<SourceOptions> SourceFlags::Options(

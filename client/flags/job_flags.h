@@ -46,10 +46,10 @@ struct OwnGpu {
 class SourceFlags {
  public:
   // Add --store and --servers, and the options of the connection. Call both;
-  // they are separate to control the order in --help, which gives `usual_gpus`
-  // as the default of --gpus.
+  // they are separate to control the order in --help, which gives
+  // `default_gpus` as the default of --gpus.
   void AddTo(CLI::App& app);
-  void AddConnectionTo(CLI::App& app, const std::string& usual_gpus = "0");
+  void AddConnectionTo(CLI::App& app, const std::string& default_gpus = "0");
   // What is kept on GPUs is kept on `gpu` unless --gpus says otherwise, and it
   // reads pinned rows for its batches. INVALID_ARGUMENT: a --partition-wait
   // that is no duration.

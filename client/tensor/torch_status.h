@@ -67,6 +67,10 @@ inline absl::Status TorchError(std::string_view what,
     const std::string_view rest = message.substr(at + kTried.size());
     return OutOfMemory(what, rest.substr(0, rest.find('.')));
   }
+  // Libraries that allocate for themselves, such as cuBLAS.
+  if (message.find("_ALLOC_FAILED") != std::string_view::npos) {
+    return OutOfDeviceMemory(what, message);
+  }
   if (message.find("Storage size calculation overflowed") !=
       std::string_view::npos) {
     return OutOfMemory(what, "2^64 bytes");
@@ -74,15 +78,30 @@ inline absl::Status TorchError(std::string_view what,
   return absl::InternalError(StrCat(what, ": ", message));
 }
 
+// Classifies an error of the device, whose further lines say how to debug it.
+inline absl::Status DeviceError(std::string_view what,
+                                const c10::AcceleratorError& error) {
+  constexpr int32_t kMemoryAllocation = 2;  // as CUDA counts errors
+  const std::string_view message = error.what_without_backtrace();
+  if (error.get_error_code() == kMemoryAllocation) {
+    return OutOfDeviceMemory(what, message);
+  }
+  return WithReason(absl::UnavailableError(StrCat(
+                        what, ": ", message.substr(0, message.find('\n')))),
+                    Reason{"gpu_has_failed"});
+}
+
 // Runs `body`, which returns a Status or StatusOr, and turns exceptions into
-// INTERNAL, or RESOURCE_EXHAUSTED if memory ran out. Messages begin with
-// `what`, which says what was being done.
+// INTERNAL, RESOURCE_EXHAUSTED if memory ran out, or UNAVAILABLE if the device
+// has failed. Messages begin with `what`, which says what was being done.
 template <typename Body>
 auto CatchTorch(std::string_view what, Body&& body) -> decltype(body()) {
   try {
     return std::forward<Body>(body)();
   } catch (const c10::OutOfMemoryError& error) {
     return OutOfDeviceMemory(what, error.what_without_backtrace());
+  } catch (const c10::AcceleratorError& error) {
+    return DeviceError(what, error);
   } catch (const c10::Error& error) {
     return TorchError(what, error.what_without_backtrace());
   } catch (const std::bad_alloc&) {

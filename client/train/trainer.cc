@@ -10,6 +10,7 @@
 #include "client/loader.h"
 #include "client/tensor/torch_status.h"
 #include "client/train/checkpoint_identity.h"
+#include "client/train/device/device_work.h"
 #include "client/train/epoch_clock.h"
 #include "client/train/eval/prediction.h"
 #include "client/train/minibatch_feeder.h"
@@ -105,6 +106,7 @@ absl::Status Trainer::TrainOnStep(const FedStep& fed, MinibatchFeeder& feeder,
   }
   const DropoutKey dropout{options_.job.seed, step.epoch,
                            some ? step.batch->index : 0};
+  DeviceWork work(model().device());  // ends before the batch's memory does
   clock.compute.Start();
   MILLRACE_ASSIGN_OR_RETURN(
       const StepSums sums,
@@ -116,6 +118,7 @@ absl::Status Trainer::TrainOnStep(const FedStep& fed, MinibatchFeeder& feeder,
                             clock.compute.Start();
                           }));
   clock.compute.Stop();
+  work.End();
   if (!std::isfinite(sums.loss)) {
     const bool exact = model().config().precision == Precision::kFloat32;
     return WithReason(

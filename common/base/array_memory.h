@@ -9,20 +9,25 @@ namespace millrace {
 // The device of memory that the host reads and writes; GPUs count from 0.
 inline constexpr int kHost = -1;
 
-// Where the arrays of batches go that are on their way to a GPU. Threads: any.
+// Allocates memory of the host that one GPU copies quickly, for batches that
+// this GPU will use. Threads: any.
 class ArrayMemory {
  public:
   virtual ~ArrayMemory() = default;
 
-  // Returns at least `bytes` bytes of uninitialised memory of the host, 64-byte
-  // aligned, that the GPU copies without a detour. The last copy of the pointer
-  // frees them, on any thread, also after this object has been destroyed.
-  // Throws std::bad_alloc.
+  // Returns at least `bytes` bytes of uninitialised memory, 64-byte aligned.
+  // The last copy of the pointer frees them, on any thread, also after this
+  // object has been destroyed. Throws std::bad_alloc.
   virtual std::shared_ptr<std::byte> Allocate(size_t bytes) = 0;
 
-  // The GPU, as CUDA counts those that the process sees. What is made there
-  // stays there.
+  // That GPU, as CUDA counts those that the process sees. What a source makes
+  // on it is left there.
   virtual int device() const = 0;
 };
+
+// The device of `memory`, or kHost if that is null.
+inline int DeviceOf(const ArrayMemory* memory) {
+  return memory == nullptr ? kHost : memory->device();
+}
 
 }  // namespace millrace

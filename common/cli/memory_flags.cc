@@ -8,7 +8,7 @@
 namespace millrace {
 
 void MemoryFlags::AddTo(CLI::App& group, const std::string& prefix,
-                        const std::string& usual_gpus) {
+                        const std::string& default_gpus) {
   group
       .add_option("--graph-memory", graph_memory_,
                   StrCat(prefix,
@@ -26,7 +26,7 @@ void MemoryFlags::AddTo(CLI::App& group, const std::string& prefix,
                          "--cache-ratio, by their numbers"))
       ->type_name("N,...")
       ->delimiter(',')
-      ->default_str(usual_gpus)
+      ->default_str(default_gpus)
       ->check(WholeNumber(0, 1023));
   group
       .add_option("--device-fallback", device_fallback_,

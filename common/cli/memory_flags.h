@@ -12,10 +12,10 @@ namespace millrace {
 // The flags --graph-memory, --feature-memory, --gpus and --device-fallback.
 class MemoryFlags {
  public:
-  // Help texts start with `prefix`, such as "--store: ". `usual_gpus` says
+  // Help texts start with `prefix`, such as "--store: ". `default_gpus` says
   // which GPUs are used without --gpus.
   void AddTo(CLI::App& group, const std::string& prefix = "",
-             const std::string& usual_gpus = "0");
+             const std::string& default_gpus = "0");
   MemoryOptions Options() const;
   // Whether --gpus was given.
   bool names_gpus() const { return !gpus_.empty(); }

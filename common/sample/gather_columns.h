@@ -19,8 +19,8 @@ namespace millrace {
 struct ColumnPlaces {
   // Reads features; null if the CPU reads them.
   FeatureRows* features = nullptr;
-  // Provides the memory of all that the CPU reads, and has the GPU that features
-  // are for; null for the process's.
+  // Provides the memory of all that the CPU reads, and has the GPU that
+  // features are for; null for the process's.
   ArrayMemory* memory = nullptr;
 };
 

@@ -21,7 +21,8 @@ struct TopologyRequest {
   uint32_t batch = 0;
   bool edge_ids = false;      // fill EdgeBlock::edge_id
   bool feature_rows = false;  // fill EdgeBlock::feature_row
-  // Where arrays go if it is not null; see BatchRequest::memory.
+  // Provides the memory of arrays, and names the GPU on which they may stay;
+  // null for memory of the process.
   ArrayMemory* memory = nullptr;
 };
 

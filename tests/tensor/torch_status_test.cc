@@ -66,5 +66,22 @@ TEST(CatchTorchTest, SaysHowMuchMemoryOfADeviceWasWanted) {
             "training ran out of the device's memory");
 }
 
+TEST(CatchTorchTest, TellsFailuresOfADevice) {
+  const auto fail = [](int32_t code, const std::string& message) {
+    return Throw(c10::AcceleratorError({}, code, message));
+  };
+  const absl::Status lost =
+      fail(719, "CUDA error: unspecified launch failure\nSearch for it");
+  EXPECT_TRUE(absl::IsUnavailable(lost));
+  EXPECT_EQ(std::string(lost.message()),
+            "training: CUDA error: unspecified launch failure");
+  EXPECT_EQ(ReasonOf(lost), "gpu_has_failed");
+  EXPECT_EQ(ReasonOf(fail(2, "CUDA error: out of memory")),
+            "out_of_device_memory");
+  EXPECT_EQ(ReasonOf(Throw(std::runtime_error(
+                "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling"))),
+            "out_of_device_memory");
+}
+
 }  // namespace
 }  // namespace millrace

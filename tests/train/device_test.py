@@ -90,7 +90,7 @@ class DeviceTest(unittest.TestCase):
         run = self.train("auto", "--backend", "nccl", "--workers", "2",
                          cuda=script)
         self.assertEqual(run.returncode, 0, run.stderr)
-        self.assertIn("training on the CPU, by gloo instead of nccl: no "
+        self.assertIn("training on the CPU, with gloo instead of nccl: no "
                       "driver\n", run.stderr)
 
     def test_tells_the_other_ranks_why_it_cannot_train(self):

@@ -182,17 +182,6 @@ TEST_P(MinibatchFeederTest, AnErrorComesWithItsStep) {
   EXPECT_EQ(feeder.Next().status().message(), "no such luck");
 }
 
-TEST_P(MinibatchFeederTest, WaitsAsLongAsItsLoader) {
-  const auto slow = std::make_shared<WatchedSource>(
-      source_, [](const ResolvedJob&, const BatchRequest&) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(5));
-        return absl::OkStatus();
-      });
-  MinibatchFeeder feeder(MakeLoader(slow), *model_, Task());
-  while (feeder.Next().value().has_value()) feeder.CopyAhead();
-  EXPECT_EQ(feeder.waited(), feeder.loader().waited());
-}
-
 TEST_P(MinibatchFeederTest, ReleasesBatchesAfterTheirCopies) {
   const auto lending = std::make_shared<LendingSource>(source_);
   {

@@ -68,20 +68,29 @@ Result Train(const std::shared_ptr<BatchSource>& source, TrainOptions options,
   return result;
 }
 
-void ExpectSameBits(const std::shared_ptr<BatchSource>& source,
-                    const TrainOptions& options, int world = 2) {
-  const std::filesystem::path folder = TestDirectory("pretend");
-  std::filesystem::create_directory(folder / "cpu");
-  std::filesystem::create_directory(folder / "pretend");
-  PretendAccelerator pretend;
-  const Result want =
-      Train(source, options, folder / "cpu", CpuAccelerator(), world);
-  const Result got = Train(source, options, folder / "pretend", pretend, world);
-  EXPECT_GE(want.lines.size(), 2u);
-  EXPECT_FALSE(want.checkpoint.empty());
+void ExpectSame(const Result& got, const Result& want) {
   EXPECT_EQ(got.lines, want.lines);
   EXPECT_TRUE(got.checkpoint == want.checkpoint) << "checkpoints differ";
   EXPECT_TRUE(got.prediction == want.prediction) << "predictions differ";
+}
+
+// Also with batches that lie on the device already, as GPUs that sample leave
+// them.
+void ExpectSameBits(const std::shared_ptr<BatchSource>& source,
+                    const TrainOptions& options, int world = 2) {
+  const std::filesystem::path folder = TestDirectory("pretend");
+  for (const char* const run : {"cpu", "pretend", "left"}) {
+    std::filesystem::create_directory(folder / run);
+  }
+  PretendAccelerator pretend;
+  const Result want =
+      Train(source, options, folder / "cpu", CpuAccelerator(), world);
+  EXPECT_GE(want.lines.size(), 2u);
+  EXPECT_FALSE(want.checkpoint.empty());
+  ExpectSame(Train(source, options, folder / "pretend", pretend, world), want);
+  const auto leaving = std::make_shared<SourceOnDevice>(source);
+  ExpectSame(Train(leaving, options, folder / "left", pretend, world), want);
+  EXPECT_GT(leaving->left(), 0);
 }
 
 class PretendModelTest : public ::testing::TestWithParam<ModelKind> {};
@@ -101,43 +110,16 @@ TEST_P(PretendModelTest, TrainsLikeTheCpu) {
                  RunOf(GetParam()));
 }
 
-// Batches as GPUs that sample leave them: with and without self loops, of
-// several node types, and with features that are converted.
-class DeviceBatchTest : public ::testing::Test {
- protected:
-  static void ExpectSameBitsOnDevice(std::shared_ptr<BatchSource> plain,
-                                     const TrainOptions& options) {
-    const auto source = std::make_shared<SourceOnDevice>(std::move(plain));
-    ExpectSameBits(source, options);
-    EXPECT_GT(source->left(), 0);
-  }
-};
-
-TEST_F(DeviceBatchTest, TrainsWhereItIs) {
-  for (const ModelKind kind :
-       {ModelKind::kSage, ModelKind::kGcn, ModelKind::kGatv2}) {
-    SCOPED_TRACE(InfoOf(kind).name);
-    ExpectSameBitsOnDevice(Serve(ClassGraph(120, 60), "device_batch"),
-                           RunOf(kind));
-  }
-}
-
-TEST_F(DeviceBatchTest, HasSeveralTypes) {
-  TrainOptions options = RunOf(ModelKind::kGat);
-  options.job.seed_type = "paper";
-  ExpectSameBitsOnDevice(Serve(PaperGraph(120, 60), "device_types"), options);
-}
-
-TEST_F(DeviceBatchTest, IsEvaluated) {
-  TrainOptions options = RunOf(ModelKind::kSage);
-  options.evaluation.kind = InferenceKind::kSampled;
-  ExpectSameBitsOnDevice(Serve(ClassGraph(120, 60), "device_sampled"), options);
-}
-
-TEST_F(DeviceBatchTest, IsConverted) {
+TEST(PretendTrainerTest, ConvertsFeaturesLikeTheCpu) {
   TrainOptions options = RunOf(ModelKind::kSage);
   options.feature_dtype = DType::kFloat16;
-  ExpectSameBitsOnDevice(Serve(ClassGraph(120, 60), "device_float16"), options);
+  ExpectSameBits(Serve(ClassGraph(120, 60), "pretend_float16"), options);
+}
+
+TEST(PretendTrainerTest, WeighsSampledNeighborsLikeTheCpu) {
+  TrainOptions options = RunOf(ModelKind::kGcn);
+  options.model.gcn_norm = GcnNorm::kSampled;
+  ExpectSameBits(Serve(ClassGraph(120, 60), "pretend_norm"), options);
 }
 
 TEST(PretendTrainerTest, SampledEvaluationIsLikeTheCpus) {
@@ -233,6 +215,11 @@ TEST(PretendTrainerTest, LearnsEdgesLikeTheCpu) {
   ExpectSameBits(source, options);
   options.job.negatives = {NegativeMode::kShared, 16};
   options.task.negatives = NegativeMode::kShared;
+  TrainOptions embedding = options;
+  embedding.model.kind = ModelKind::kEmbedding;
+  embedding.model.layers = 0;
+  embedding.job.fanouts = {0};
+  ExpectSameBits(source, embedding);
   // Ranks among all nodes need edges that are not in the graph.
   graph.relations[0].edges.resize(200);
   options.evaluation.kind = InferenceKind::kFull;

@@ -13,6 +13,7 @@
 #include "client/cuda/rank_device.h"
 #include "client/cuda/trainer/cuda_operators.h"
 #include "client/cuda/trainer/nccl_gradients.h"
+#include "client/cuda/trainer/shared_idle_memory.h"
 #include "client/tensor/torch_status.h"
 #include "client/train/device/host_reducer.h"
 #include "common/base/status_macros.h"
@@ -29,8 +30,10 @@ class CudaAccelerator final : public Accelerator {
  public:
   CudaAccelerator(DeviceInfo info, Backend backend)
       : info_(std::move(info)),
+        current_(info_.index),
+        backend_(backend),
         memory_(std::make_shared<PinnedMemory>(info_.index)),
-        backend_(backend) {}
+        idle_(info_.index) {}
 
   std::string kind() const override { return kKind; }
   c10::Device device() const override {
@@ -45,22 +48,21 @@ class CudaAccelerator final : public Accelerator {
     return std::make_shared<CudaDeviceCache>(info_.index);
   }
 
-  // Counts what LibTorch keeps for later as free.
+  // Counts what is kept for later as free.
   absl::Status CheckMemory(std::string_view what,
                            const MemoryNeed& need) const override {
     MILLRACE_ASSIGN_OR_RETURN(const DeviceMemoryUse use,
                               MemoryUseOf(info_.index));
-    using Stat = c10::CachingAllocator::StatType;
-    const auto stats =
-        c10::cuda::CUDACachingAllocator::getDeviceStats(device().index());
-    const auto all = static_cast<size_t>(Stat::AGGREGATE);
-    const auto kept = static_cast<uint64_t>(stats.reserved_bytes[all].current -
-                                            stats.allocated_bytes[all].current);
-    if (need.process <= use.free_bytes + kept) return absl::OkStatus();
+    if (need.process <= use.free_bytes + KeptByTorch()) return absl::OkStatus();
+    idle_.GiveBack();
+    MILLRACE_ASSIGN_OR_RETURN(const DeviceMemoryUse least,
+                              MemoryUseOf(info_.index));
+    const uint64_t available = least.free_bytes + KeptByTorch();
+    if (need.process <= available) return absl::OkStatus();
     return absl::ResourceExhaustedError(
         StrCat(what, " needs ", BytesText(need.process), " of memory of ",
-               name(), ", but ", BytesText(use.free_bytes + kept), " of ",
-               BytesText(use.total_bytes), " is available"));
+               name(), ", but ", BytesText(available), " of ",
+               BytesText(least.total_bytes), " is available"));
   }
 
   Backend backend() const override { return backend_; }
@@ -74,9 +76,22 @@ class CudaAccelerator final : public Accelerator {
   }
 
  private:
+  // Bytes that LibTorch keeps for later tensors.
+  uint64_t KeptByTorch() const {
+    using Stat = c10::CachingAllocator::StatType;
+    const auto stats =
+        c10::cuda::CUDACachingAllocator::getDeviceStats(device().index());
+    const auto all = static_cast<size_t>(Stat::AGGREGATE);
+    return static_cast<uint64_t>(stats.reserved_bytes[all].current -
+                                 stats.allocated_bytes[all].current);
+  }
+
   const DeviceInfo info_;
-  const std::shared_ptr<ArrayMemory> memory_;
+  // The thread that trains has no other device, whatever a source opens.
+  const ScopedDevice current_;
   const Backend backend_;
+  const std::shared_ptr<ArrayMemory> memory_;
+  const SharedIdleMemory idle_;
 };
 
 // Runs a kernel of LibTorch, which has its own list of GPUs that it supports.

@@ -42,6 +42,7 @@ namespace {
 // Minimum memory of a rank, not counting the code that all share.
 constexpr int64_t kWorkerBytes = 50 << 20;
 
+constexpr char kNcclInterface[] = "NCCL_SOCKET_IFNAME";
 constexpr char kLauncherVariable[] = "MILLRACE_LAUNCHER_PID";
 // Other users cannot read the environment of a process.
 constexpr char kSecretVariable[] = "MILLRACE_LAUNCHER_SECRET";
@@ -142,6 +143,10 @@ absl::Status Launcher::Start(int rank, uint16_t port) {
                          {"OMP_WAIT_POLICY", "PASSIVE"},
                          {kLauncherVariable, absl::StrCat(getpid())},
                          {kSecretVariable, secret_}};
+  // NCCL would leave out the loopback interface otherwise.
+  if (std::getenv(kNcclInterface) == nullptr) {
+    options.environment.emplace(kNcclInterface, "lo");
+  }
   options.stderr_fd = write_end.get();
   sigemptyset(&options.signal_mask);  // ours is blocked
   MILLRACE_ASSIGN_OR_RETURN(ChildProcess process, ChildProcess::Start(options));

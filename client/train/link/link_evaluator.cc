@@ -312,8 +312,7 @@ absl::StatusOr<std::optional<double>> LinkEvaluator::Count(
     MILLRACE_RETURN_IF_ERROR(ForEachBatch(
         source_, job, std::move(options),
         collectives_.rank() == 0 ? StrCat("evaluate ", *split) : "",
-        model_.device(),
-        [&](const Batch& batch) {
+        model_.device(), [&](const Batch& batch) {
           return CountBatch(batch, job.negatives.mode,
                             negatives == EvalNegatives::kAll, metric);
         }));

@@ -62,24 +62,24 @@ absl::StatusOr<Probe> RunProbe(const std::string& program, bool alone) {
   if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
     return absl::InternalError(StrCat("pipe: ", std::strerror(errno)));
   }
-  const UniqueFd out(ends[0]);
-  UniqueFd in(ends[1]);
+  const UniqueFd read_end(ends[0]);
+  UniqueFd write_end(ends[1]);
   ChildProcessOptions options;
   options.arguments = {program, kProbe};
   if (alone) options.arguments.emplace_back(kAlone);
-  options.stderr_fd = in.get();
+  options.stderr_fd = write_end.get();
   sigprocmask(SIG_SETMASK, nullptr, &options.signal_mask);
   MILLRACE_ASSIGN_OR_RETURN(ChildProcess child, ChildProcess::Start(options));
-  in = UniqueFd();
+  write_end = UniqueFd();
   Probe probe;
   const SteadyTime deadline = SteadyNow() + kProbeTimeout;
   while (true) {
     pollfd ended{child.end_fd(), POLLIN, 0};
     poll(&ended, 1, static_cast<int>(absl::ToInt64Milliseconds(kSlice)));
-    ReadSome(out, probe.messages);
+    ReadSome(read_end, probe.messages);
     const std::optional<int> status = child.TryWait();
     if (status.has_value()) {
-      ReadSome(out, probe.messages);
+      ReadSome(read_end, probe.messages);
       probe.status = *status;
       return probe;
     }

@@ -20,6 +20,6 @@ int AnswerProbe(int argc, char** argv, const AcceleratorKind& kind);
 // the group that its environment describes. Returns only if it could not train.
 // FAILED_PRECONDITION: it is not there, or does not start, or finds no GPU that
 // works (says which). CANCELLED: interrupted.
-absl::Status RunCudaProgram(char** argv);
+absl::Status RunCudaProgram(char** argv, bool alone);
 
 }  // namespace millrace

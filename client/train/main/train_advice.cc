@@ -5,7 +5,10 @@ namespace millrace {
 namespace {
 
 constexpr ReasonAdvice kTrainAdvice[] = {
-    {{"batch_too_large"}, "use a smaller --batch-size, --fanouts or --hidden"},
+    {{"batch_too_large"},
+     "use a smaller --batch-size, --fanouts or --hidden; on a GPU also a "
+     "smaller "
+     "--cache-ratio or --prefetch-batches"},
     {{"batch_without_features"},
      "import the dataset with --features F.npy, and do not use --no-features"},
     {{"checkpoint_not_written"},
@@ -30,8 +33,8 @@ constexpr ReasonAdvice kTrainAdvice[] = {
     {{"evaluation_batch_too_large"},
      "use a smaller --eval-batch-size, --eval-fanouts or --hidden"},
     {{"evaluation_out_of_device_memory"},
-     "use a smaller --eval-batch-size, --eval-fanouts or --hidden, or "
-     "--inference sampled"},
+     "use a smaller --eval-batch-size, --eval-fanouts, --hidden or "
+     "--cache-ratio, or --inference sampled"},
     {{"evaluation_out_of_memory"},
      "use a smaller --eval-batch-size, --eval-fanouts or --hidden, or fewer "
      "processes on this host"},
@@ -108,7 +111,8 @@ constexpr ReasonAdvice kTrainAdvice[] = {
      "use the same job, dataset and model, or another --checkpoint folder"},
     {{"other_secret"}, "give every rank the same --rendezvous-secret"},
     {{"out_of_device_memory"},
-     "use a smaller --batch-size, --fanouts or --hidden, or --precision bf16"},
+     "use a smaller --batch-size, --fanouts, --hidden or --cache-ratio, "
+     "--prefetch-batches 1, --feature-memory pinned, or --precision bf16"},
     {{"out_of_memory"},
      "use a smaller --batch-size, --fanouts or --hidden, or fewer processes on "
      "this host"},

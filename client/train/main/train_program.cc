@@ -59,10 +59,15 @@ struct TrainCommand {
   bool is_worker = false;              // of a launcher
 };
 
-std::optional<OwnGpu> GpuOf(Accelerator& accelerator) {
+// Rows that are kept on a GPU serve only batches that go there, which those of
+// --consumed-log do not.
+std::optional<OwnGpu> GpuOf(Accelerator& accelerator,
+                            const TrainOptions& options) {
   const std::shared_ptr<ArrayMemory> memory = accelerator.memory();
   if (memory == nullptr) return std::nullopt;
-  return OwnGpu{memory->device(), accelerator.MakeDeviceCache()};
+  return OwnGpu{memory->device(), options.consumed_log.empty()
+                                      ? accelerator.MakeDeviceCache()
+                                      : nullptr};
 }
 
 constexpr char kCpu[] = "cpu";
@@ -82,7 +87,7 @@ std::vector<std::string> DeviceWords(
 void LogCpu(const absl::Status& why, const TrainFlags& flags) {
   const bool other = flags.backend() == Backend::kNccl;
   LogInfo(StrCat("training on the CPU",
-                 other ? ", by gloo instead of nccl" : "", ": ",
+                 other ? ", with gloo instead of nccl" : "", ": ",
                  FirstLine(why)));
 }
 
@@ -108,7 +113,7 @@ absl::Status TrainInGroup(const TrainCommand& command,
                             OpenAccelerator(command, group));
   Accelerator& accelerator = opened == nullptr ? CpuAccelerator() : *opened;
   MILLRACE_ASSIGN_OR_RETURN(std::shared_ptr<BatchSource> source,
-                            command.source.Open(GpuOf(accelerator)));
+                            command.source.Open(GpuOf(accelerator, options)));
   if (command.flags.InferSeedType(source->manifest(), options.job) &&
       collectives.rank() == 0) {
     LogSeedType(options.job);
@@ -116,7 +121,10 @@ absl::Status TrainInGroup(const TrainCommand& command,
   MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer,
                             Trainer::Create(std::move(source), collectives,
                                             std::move(options), accelerator));
-  return trainer->Run();
+  const absl::Status run = trainer->Run();
+  // The others need not wait until this rank has left the group.
+  if (!run.ok()) collectives.Fail(WithTrainAdvice(run));
+  return run;
 }
 
 absl::StatusOr<GroupAddress> FindGroup(const TrainCommand& command) {
@@ -165,15 +173,16 @@ absl::Status CheckOptions(const TrainFlags& flags, int workers) {
 }
 
 // A GPU that cannot be opened.
-AcceleratorKind LackingKind(const absl::Status& why) {
+AcceleratorKind UnusableKind(const absl::Status& why) {
   return {.name = kCuda,
           .backend = Backend::kNccl,
           .count = [why] { return why; },
           .open = [why](const GroupAddress&, Backend) { return why; }};
 }
 
-// For a program without GPUs that is to train on one: goes on as a program with
-// GPUs. Returns if that fails: OK if the command is to go on here.
+// Runs millrace-train-cuda in the place of this program, which has no GPUs.
+// Returns only if it cannot: OK if the command goes on here (--device auto, or
+// a rank that must tell the others).
 absl::Status GoToDevice(TrainCommand& command, char** argv) {
   const TrainFlags& flags = command.flags;
   MILLRACE_RETURN_IF_ERROR(CheckOptions(flags, flags.workers()));
@@ -184,7 +193,7 @@ absl::Status GoToDevice(TrainCommand& command, char** argv) {
   }
   if (flags.has_workers() || absl::IsCancelled(stays)) return stays;
   // Fails once it has met the other ranks, which would wait for this one.
-  command.kinds.push_back(LackingKind(stays));
+  command.kinds.push_back(UnusableKind(stays));
   return absl::OkStatus();
 }
 

@@ -1,43 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/train/task/batch_loop.h"
 
-#include <c10/core/impl/VirtualGuardImpl.h>
-
-#include <exception>
 #include <optional>
 #include <utility>
 
+#include "client/train/device/device_work.h"
 #include "common/base/interrupt.h"
 #include "common/base/progress.h"
 #include "common/base/status_macros.h"
 
 namespace millrace {
-namespace {
-
-// Waits for a device when it goes, unless its work is known to have ended.
-class DeviceWork {
- public:
-  explicit DeviceWork(c10::Device device) : device_(device) {}
-  ~DeviceWork() {
-    if (has_ended_ || device_.is_cpu()) return;
-    try {
-      const c10::impl::VirtualGuardImpl guard(device_.type());
-      guard.getStream(device_).synchronize();
-    } catch (const std::exception&) {
-      // The device is lost, and reads no memory.
-    }
-  }
-  DeviceWork(const DeviceWork&) = delete;
-  DeviceWork& operator=(const DeviceWork&) = delete;
-
-  void End() { has_ended_ = true; }
-
- private:
-  const c10::Device device_;
-  bool has_ended_ = false;
-};
-
-}  // namespace
 
 absl::Status ForEachBatch(
     std::shared_ptr<BatchSource> source, const JobSpec& job,
@@ -55,9 +27,10 @@ absl::Status ForEachBatch(
     MILLRACE_ASSIGN_OR_RETURN(std::optional<LoaderStep> step, loader->Next());
     if (!step.has_value()) return absl::OkStatus();
     if (!step->batch.has_value()) continue;
-    DeviceWork work(device);  // ends before the batch's memory does
-    MILLRACE_RETURN_IF_ERROR(use(*step->batch));
-    work.End();
+    {
+      const DeviceWork work(device);  // ends before the batch's memory does
+      MILLRACE_RETURN_IF_ERROR(use(*step->batch));
+    }
     if (progress.has_value()) progress->Add(1);
   }
 }

@@ -17,8 +17,8 @@ namespace millrace {
 
 // Calls `use` with the batches of a loader, in order. Returns the first error
 // of either. CANCELLED: interrupted. Shows progress of `what` unless that is
-// empty. `use` returns once the work of `device` on a batch has ended, except
-// after errors, when this waits for the device's current stream.
+// empty. A batch stays until the current stream of `device` has done what `use`
+// has started.
 absl::Status ForEachBatch(std::shared_ptr<BatchSource> source,
                           const JobSpec& job, LoaderOptions options,
                           const std::string& what, c10::Device device,

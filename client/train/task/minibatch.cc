@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/train/task/minibatch.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -66,6 +67,12 @@ void SendSeeds(at::Device device, Minibatch& minibatch) {
   if (minibatch.links.has_value()) {
     minibatch.links = SendLinks(*minibatch.links, device);
   }
+}
+
+bool HasListsOnDevice(const BatchTensors& tensors) {
+  return std::ranges::any_of(tensors.edges, [](const EdgeTensors& edges) {
+    return edges.indptr.defined() && !edges.indptr.is_cpu();
+  });
 }
 
 // Adds the self loops that the model needs, where the lists are.
@@ -206,8 +213,10 @@ absl::StatusOr<Minibatch> MakeMinibatch(
       minibatch.graph,
       CatchTorch(StrCat("reading a batch of ", minibatch.seeds, " seeds"),
                  [&]() -> absl::StatusOr<Subgraph> {
+                   const bool by_device = HasListsOnDevice(tensors);
+                   if (by_device && begin_copies != nullptr) begin_copies();
                    AddSelfLoops(model, tensors);
-                   if (begin_copies != nullptr) begin_copies();
+                   if (!by_device && begin_copies != nullptr) begin_copies();
                    SendSeeds(model.device(), minibatch);
                    return MakeSubgraph(batch, tensors, model);
                  }));

@@ -20,10 +20,6 @@
 namespace millrace::cuda {
 namespace {
 
-int DeviceOf(const ArrayMemory* memory) {
-  return memory == nullptr ? kHost : memory->device();
-}
-
 // Where kernels find a block of the current device, or a pinned one.
 absl::StatusOr<std::byte*> TargetOf(std::byte* block, bool on_device) {
   if (on_device) return block;

@@ -86,8 +86,7 @@ absl::StatusOr<std::optional<Batch>> CudaTopologySampler::Sample(
   if (!reason.empty() || LacksColumns(job, store.manifest())) {
     return std::nullopt;
   }
-  const int wanted =
-      request.memory == nullptr ? kHost : request.memory->device();
+  const int wanted = DeviceOf(request.memory);
   const SamplingDevice& device = devices_->Next(wanted);
   const auto members = FindMembers(store, job, *device.members);
   if (absl::IsDataLoss(members.status())) return std::nullopt;

@@ -79,10 +79,9 @@ absl::StatusOr<ResolvedSeeds> LocalBatchSource::FindSeeds(
 absl::StatusOr<Batch> LocalBatchSource::SampleHops(
     const ResolvedJob& job, const BatchRequest& request,
     const ResolvedSeeds& seeds) const {
-  const TopologyRequest topology = {request.epoch, request.batch,
-                                    request.columns.edge_ids,
-                                    request.columns.edge_features,
-                                    request.memory.get()};
+  const TopologyRequest topology = {
+      request.epoch, request.batch, request.columns.edge_ids,
+      request.columns.edge_features, request.memory.get()};
   if (sampler_ != nullptr) {
     MILLRACE_ASSIGN_OR_RETURN(
         std::optional<Batch> batch,

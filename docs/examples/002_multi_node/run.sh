@@ -23,7 +23,7 @@ set -euo pipefail
 cluster_nodes=2 ranks_per_node=1 device=cpu nodes=100000 epochs=3
 quick() { nodes=10000 epochs=2; }
 start_example 'cluster-nodes ranks-per-node device nodes epochs' "$@"
-train_on "$device" 1
+train_on "$device" "$ranks_per_node"
 
 # 5 edges per node and their reverses: degree 10.
 run millrace import fake --nodes "$nodes" --avg-degree 5 --undirected \

@@ -225,8 +225,12 @@ TEST_F(DeviceBatchesTest, ClosingWaitsForTheGpu) {
         *source, job, Request(b, DType::kNone, memory_)));
   }
   ASSERT_TRUE(testing::Eventually([&] { return rows_->merges() == 2; }));
-  std::thread closing([&source] { source.reset(); });
-  for (const auto& fetch : fetches) EXPECT_FALSE(fetch->done());
+  Notification closed;
+  std::thread closing([&source, &closed] {
+    source.reset();
+    closed.Notify();
+  });
+  EXPECT_FALSE(closed.WaitForNotificationWithTimeout(absl::Milliseconds(100)));
   gate.Notify();
   closing.join();
   for (const auto& fetch : fetches) {

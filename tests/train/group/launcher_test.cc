@@ -55,12 +55,14 @@ TEST(LauncherTest, GivesEachRankItsPlace) {
   if (IsWorker()) {
     const std::string rank = Variable("RANK");
     std::fprintf(
-        stderr, "%s %s %s %s %s [%s] %s %s %zu\npart of a line", rank.c_str(),
-        Variable("LOCAL_RANK").c_str(), Variable("WORLD_SIZE").c_str(),
-        Variable("LOCAL_WORLD_SIZE").c_str(), Variable("MASTER_ADDR").c_str(),
+        stderr, "%s %s %s %s %s [%s] %s %s %s %zu\npart of a line",
+        rank.c_str(), Variable("LOCAL_RANK").c_str(),
+        Variable("WORLD_SIZE").c_str(), Variable("LOCAL_WORLD_SIZE").c_str(),
+        Variable("MASTER_ADDR").c_str(),
         Variable("TORCHELASTIC_USE_AGENT_STORE").c_str(),
         Variable("OMP_NUM_THREADS").c_str(),
-        Variable("OMP_WAIT_POLICY").c_str(), LauncherSecret().size());
+        Variable("OMP_WAIT_POLICY").c_str(),
+        Variable("NCCL_SOCKET_IFNAME").c_str(), LauncherSecret().size());
     End(0);
   }
   EXPECT_EQ(LauncherSecret(), "");
@@ -69,10 +71,26 @@ TEST(LauncherTest, GivesEachRankItsPlace) {
   const std::string text = output.Stop();
   EXPECT_TRUE(status.ok()) << status;
   // Rank 0 has our stderr, the others' lines say whose they are.
-  EXPECT_THAT(text, HasSubstr("0 0 3 3 127.0.0.1 [] 5 PASSIVE 64\npart of"));
-  EXPECT_THAT(text, HasSubstr("[rank 1] 1 1 3 3 127.0.0.1 [] 5 PASSIVE 64\n"));
-  EXPECT_THAT(text, HasSubstr("[rank 2] 2 2 3 3 127.0.0.1 [] 5 PASSIVE 64\n"));
+  EXPECT_THAT(text, HasSubstr("0 0 3 3 127.0.0.1 [] 5 PASSIVE lo 64\npart of"));
+  EXPECT_THAT(text,
+              HasSubstr("[rank 1] 1 1 3 3 127.0.0.1 [] 5 PASSIVE lo 64\n"));
+  EXPECT_THAT(text,
+              HasSubstr("[rank 2] 2 2 3 3 127.0.0.1 [] 5 PASSIVE lo 64\n"));
   EXPECT_THAT(text, HasSubstr("[rank 1] part of a line\n"));
+}
+
+TEST(LauncherTest, LeavesTheInterfaceOfNcclToTheUser) {
+  if (IsWorker()) {
+    std::fprintf(stderr, "%s\n", Variable("NCCL_SOCKET_IFNAME").c_str());
+    End(0);
+  }
+  setenv("NCCL_SOCKET_IFNAME", "eth7", 1);
+  CapturedOutput output(STDERR_FILENO);
+  const absl::Status status = RunThisTest(2, 1);
+  const std::string text = output.Stop();
+  unsetenv("NCCL_SOCKET_IFNAME");
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_THAT(text, HasSubstr("[rank 1] eth7\n"));
 }
 
 // A folder that the ranks know too.
