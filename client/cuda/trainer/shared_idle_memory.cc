@@ -35,7 +35,6 @@ class GiveBackIfShort final : public c10::FreeMemoryCallback {
     return true;
   }
 };
-REGISTER_FREE_MEMORY_CALLBACK("millrace", GiveBackIfShort);
 
 void EmptyCacheOfTorch() {
   try {
@@ -66,3 +65,7 @@ void SharedIdleMemory::GiveBack() const {
 }
 
 }  // namespace millrace::cuda
+
+namespace c10 {
+REGISTER_FREE_MEMORY_CALLBACK(millrace, millrace::cuda::GiveBackIfShort)
+}  // namespace c10
