@@ -48,15 +48,15 @@ absl::StatusOr<int> DeviceOfRank(std::optional<int> local_rank, int devices) {
   if (devices == 1) return 0;
   if (!local_rank.has_value()) {
     return absl::FailedPreconditionError(
-        StrCat("which of ", devices,
-               " GPUs is this rank's own is not known\nset LOCAL_RANK to its "
-               "place among the ranks of its host, from 0"));
+        StrCat("this rank sees ", devices,
+               " GPUs, and its number on its host is not known\nset LOCAL_RANK "
+               "to its place among the ranks of its host, from 0"));
   }
   if (*local_rank < devices) return *local_rank;
   return WithReason(
-      absl::FailedPreconditionError(StrCat("LOCAL_RANK is ", *local_rank,
-                                           ", but this rank sees only ",
-                                           devices, " GPUs, from 0")),
+      absl::FailedPreconditionError(
+          StrCat("this rank is number ", *local_rank,
+                 " on its host (from 0), but sees only ", devices, " GPUs")),
       Reason{"too_few_gpus"});
 }
 
@@ -67,9 +67,8 @@ absl::Status WithDeviceReason(const absl::Status& status) {
     reason = Reason{"gpu_is_full"};
   } else if (absl::IsUnavailable(status)) {
     reason = Reason{"gpu_has_failed"};
-  } else if (line.find(cudaGetErrorName(cudaErrorDevicesUnavailable)) !=
-             std::string::npos) {
-    reason = Reason{"gpu_is_busy"};
+  } else if (ReasonOf(status) == kBusyDevice.word) {
+    reason = kBusyDevice;
   }
   return WithReason(absl::Status(status.code(), line), reason);
 }

@@ -47,10 +47,13 @@ absl::Status CudaStatus(cudaError_t status, std::string_view what) {
       return absl::FailedPreconditionError(StrCat(text, "\n", kDriverAdvice));
     case cudaErrorNoDevice:
     case cudaErrorInvalidDevice:
-    case cudaErrorDevicesUnavailable:
     case cudaErrorInitializationError:
     case cudaErrorNotSupported:  // such as memory pools
       return absl::FailedPreconditionError(StrCat(text, "\n", kDeviceAdvice));
+    case cudaErrorDevicesUnavailable:
+      return WithReason(
+          absl::FailedPreconditionError(StrCat(text, "\n", kDeviceAdvice)),
+          kBusyDevice);
     case cudaErrorNoKernelImageForDevice:
     case cudaErrorInvalidDeviceFunction:
       return absl::FailedPreconditionError(

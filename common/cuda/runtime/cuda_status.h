@@ -6,8 +6,12 @@
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "common/base/field_error.h"
 
 namespace millrace::cuda {
+
+// Of errors of CudaStatus(): other processes have the device for themselves.
+inline constexpr Reason kBusyDevice = {"gpu_is_busy"};
 
 // Returns OK for cudaSuccess, and otherwise an error that starts with what
 // failed, such as "cannot open CUDA device 0", and gives the runtime's name and

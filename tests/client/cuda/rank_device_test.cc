@@ -34,8 +34,9 @@ TEST(RankDeviceTest, SaysThatThereAreTooFewGpus) {
     const absl::Status status = DeviceOfRank(rank, 2).status();
     EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
     EXPECT_EQ(ReasonOf(status), "too_few_gpus");
-    EXPECT_EQ(status.message(), "LOCAL_RANK is " + std::to_string(rank) +
-                                    ", but this rank sees only 2 GPUs, from 0");
+    EXPECT_EQ(status.message(),
+              "this rank is number " + std::to_string(rank) +
+                  " on its host (from 0), but sees only 2 GPUs");
   }
 }
 
