@@ -169,7 +169,7 @@ if [[ -x $bin/millrace-train ]]; then
     --batch-size 0
   [[ $(grep -c batch-size err.txt) == 1 ]] || report "it was said twice"
   wrong_usage millrace-train "${source[@]}" --fanouts 5 --workers 0
-  stderr_has '"0" is not a whole number of at least 1'
+  stderr_has '"0" is neither a whole number from 1 to 2147483647 nor gpus'
   wrong_usage millrace-train "${source[@]}" --layers 2
   stderr_has "--fanouts is needed to train"
   wrong_usage millrace-train "${source[@]}" --fanouts 5 --layers -1

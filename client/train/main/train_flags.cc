@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "client/nn/model_kind.h"
 #include "client/train/run/train_words.h"
+#include "common/base/quoted.h"
 #include "common/base/strings.h"
 #include "common/cli/numbers.h"
 #include "common/cli/words.h"
@@ -36,9 +37,15 @@ CLI::Validator ModelWord() {
 
 // Accepts the values of --workers: a number of at least 1, or `gpus`.
 CLI::Validator WorkersWord(std::string_view gpus) {
-  const CLI::Validator number = WholeNumber(1, std::numeric_limits<int>::max());
+  constexpr int kMost = std::numeric_limits<int>::max();
+  const CLI::Validator number = WholeNumber(1, kMost);
   return CLI::Validator(
-      [=](std::string& word) { return word == gpus ? "" : number(word); }, "");
+      [=](std::string& word) -> std::string {
+        if (word == gpus || number(word).empty()) return "";
+        return StrCat(Quoted(word), " is neither a whole number from 1 to ",
+                      kMost, " nor ", gpus);
+      },
+      "");
 }
 
 std::string ModelNotes() {
