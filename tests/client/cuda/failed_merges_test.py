@@ -19,12 +19,13 @@ TEST = "DeviceCacheTest.EndsWithRowsOrAnErrorAndFreesMemory"
 # before which it looks at the memory. Calls that free memory are not among
 # them, since what they refuse to free stays.
 FAILURES = (
-    "cudaMemGetInfo:4=700", "cudaMemGetInfo:5=700", "cudaMalloc:2=2",
-    "cudaMalloc:2=700", "cudaStreamCreateWithPriority:2=2",
+    "cudaMemGetInfo:5=700", "cudaMemGetInfo:6=700", "cudaMemGetInfo:7=2",
+    "cudaMalloc:3=2", "cudaMalloc:3=700", "cudaMalloc:4=2", "cudaMalloc:4=700",
+    "cudaMalloc:3=2,cudaMalloc:4=2", "cudaMalloc:4=2,cudaMalloc:5=2",
+    "cudaStreamCreateWithPriority:2=2",
     "cudaStreamCreateWithPriority:2=700", "cudaDeviceGetAttribute:2=1",
-    "cudaMallocAsync:6=2", "cudaMallocAsync:6=2,cudaMallocAsync:7=2",
-    "cudaMallocAsync:7=700", "cudaMallocAsync:8=2",
-    "cudaMallocAsync:9=700", "cudaMallocAsync:10=2",
+    "cudaMallocAsync:3=2", "cudaMallocAsync:3=700", "cudaMallocAsync:4=2",
+    "cudaMallocAsync:4=700", "cudaMallocAsync:4=2,cudaMallocAsync:5=2",
     "cudaMemcpyAsync:7=700", "cudaMemcpyAsync:8=700", "cudaMemcpyAsync:9=1",
     "cudaMemcpyAsync:12=700", "cudaPointerGetAttributes:4=1",
     "cudaPointerGetAttributes:6=700", "cudaLaunchKernel:5=98",
