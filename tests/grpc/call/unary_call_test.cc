@@ -13,6 +13,7 @@
 #include "common/base/steady_time.h"
 #include "common/grpc/time.h"
 #include "sampler.pb.h"
+#include "tests/support/eventually.h"
 #include "tests/support/fleet_harness.h"
 #include "tests/support/silent_listener.h"
 
@@ -54,6 +55,15 @@ std::shared_ptr<FleetMember> MemberAt(const std::string& address) {
   return member;
 }
 
+// Drops a call, and waits until gRPC's threads have dropped it too. They must
+// not be the last to have the member's connections, which none of them can
+// close.
+void Release(std::shared_ptr<Call> call,
+             const std::shared_ptr<FleetMember>& member) {
+  call.reset();
+  EXPECT_TRUE(testing::Eventually([&] { return member.use_count() == 1; }));
+}
+
 // Calls Describe; counts the replies.
 std::shared_ptr<Call> StartDescribe(
     const std::shared_ptr<FleetMember>& member,
@@ -80,7 +90,7 @@ TEST(UnaryCallTest, CountsTowardsTheMembersOutstandingBytesUntilItEnds) {
   const auto member = MemberAt("127.0.0.1:" + std::to_string(silent.port()));
   const auto observer = std::make_shared<WaitingObserver>();
   int replies = 0;
-  const auto call = StartDescribe(member, observer, replies);
+  auto call = StartDescribe(member, observer, replies);
   // A mebibyte for the reply, and the two bytes of the request.
   EXPECT_EQ(member->outstanding_bytes.load(), (1 << 20) + 2);
   call->Cancel();
@@ -88,6 +98,7 @@ TEST(UnaryCallTest, CountsTowardsTheMembersOutstandingBytesUntilItEnds) {
   EXPECT_EQ(member->outstanding_bytes.load(), 0);
   EXPECT_EQ(observer->messages(), 0);
   EXPECT_EQ(replies, 0);
+  Release(std::move(call), member);
 }
 
 TEST(UnaryCallTest, RepliesAreDeliveredIfTheObserverAcceptsThem) {
@@ -97,11 +108,12 @@ TEST(UnaryCallTest, RepliesAreDeliveredIfTheObserverAcceptsThem) {
     const auto observer = std::make_shared<WaitingObserver>(
         accept ? absl::OkStatus() : absl::CancelledError("too late"));
     int replies = 0;
-    const auto call = StartDescribe(member, observer, replies);
+    auto call = StartDescribe(member, observer, replies);
     EXPECT_EQ(observer->AwaitEnd().ok(), accept) << observer->AwaitEnd();
     EXPECT_EQ(observer->messages(), 1);
     EXPECT_EQ(replies, accept ? 1 : 0);
     EXPECT_EQ(member->outstanding_bytes.load(), 0);
+    Release(std::move(call), member);
   }
 }
 
