@@ -14,6 +14,7 @@
 
 #include "common/base/steady_time.h"
 #include "common/sample/local/local_batch_source.h"
+#include "tests/support/forwarding_source.h"
 #include "tests/support/node_seeds.h"
 #include "tests/support/test_store.h"
 #include "tests/support/watched_source.h"
@@ -319,14 +320,13 @@ TEST(LoaderTest, PrefetchesAsManyBatchesAsFitTheByteLimit) {
 }
 
 // Delivers batches of given sizes in place of those of another source.
-class SizedSource final : public BatchSource {
+class SizedSource final : public testing::ForwardingSource {
  public:
   // `sizes`: bytes of the first batches that are asked for; the others are as
   // large as the last of these.
   SizedSource(std::shared_ptr<BatchSource> source, std::vector<int64_t> sizes)
-      : source_(std::move(source)), sizes_(std::move(sizes)) {}
+      : ForwardingSource(std::move(source)), sizes_(std::move(sizes)) {}
 
-  const Manifest& manifest() const override { return source_->manifest(); }
   void Fetch(const ResolvedJob&, BatchRequest, BatchCallback done) override {
     // Nothing reads the seeds, so they need no memory.
     static const uint8_t kByte = 0;
@@ -337,41 +337,23 @@ class SizedSource final : public BatchSource {
     ++fetches_;
     done(std::move(batch));
   }
-  absl::StatusOr<Array> Gather(TypeIndex type, NodeColumn column,
-                               std::span<const uint64_t> ids) override {
-    return source_->Gather(type, column, ids);
-  }
-  absl::StatusOr<std::vector<uint64_t>> Resolve(
-      TypeIndex type, std::span<const int64_t> original_ids) override {
-    return source_->Resolve(type, original_ids);
-  }
 
   size_t fetches() const { return fetches_; }
 
  private:
-  const std::shared_ptr<BatchSource> source_;
   const std::vector<int64_t> sizes_;
   size_t fetches_ = 0;
 };
 
 // Answers the first fetch at once, and later ones when told to.
-class HeldSource final : public BatchSource {
+class HeldSource final : public testing::ForwardingSource {
  public:
   explicit HeldSource(std::shared_ptr<BatchSource> source)
-      : source_(std::move(source)) {}
+      : ForwardingSource(std::move(source)) {}
 
-  const Manifest& manifest() const override { return source_->manifest(); }
   void Fetch(const ResolvedJob&, BatchRequest, BatchCallback done) override {
     held_.push_back(std::move(done));
     if (std::exchange(answers_, false)) Answer();
-  }
-  absl::StatusOr<Array> Gather(TypeIndex type, NodeColumn column,
-                               std::span<const uint64_t> ids) override {
-    return source_->Gather(type, column, ids);
-  }
-  absl::StatusOr<std::vector<uint64_t>> Resolve(
-      TypeIndex type, std::span<const int64_t> original_ids) override {
-    return source_->Resolve(type, original_ids);
   }
 
   void Answer() {
@@ -379,7 +361,6 @@ class HeldSource final : public BatchSource {
   }
 
  private:
-  const std::shared_ptr<BatchSource> source_;
   std::vector<BatchCallback> held_;
   bool answers_ = true;
 };

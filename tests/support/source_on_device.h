@@ -9,39 +9,32 @@
 
 #include "absl/status/statusor.h"
 #include "common/sample/batch_source.h"
+#include "tests/support/forwarding_source.h"
 #include "tests/support/pretend_device.h"
 
 namespace millrace::testing {
 
 // Leaves the batches of another source on the pretend device, as far as GPUs
 // leave theirs, for requests whose memory is on it. Threads: any.
-class SourceOnDevice final : public BatchSource {
+class SourceOnDevice final : public ForwardingSource {
  public:
   explicit SourceOnDevice(std::shared_ptr<BatchSource> source)
-      : source_(std::move(source)) {}
+      : ForwardingSource(std::move(source)) {}
 
   // Number of batches that were left there.
   int left() const { return left_; }
 
-  const Manifest& manifest() const override { return source_->manifest(); }
   void Fetch(const ResolvedJob& job, BatchRequest request,
              BatchCallback done) override {
     if (request.memory == nullptr) {
-      return source_->Fetch(job, std::move(request), std::move(done));
+      return ForwardingSource::Fetch(job, std::move(request), std::move(done));
     }
-    source_->Fetch(job, std::move(request),
-                   [this, done = std::move(done)](absl::StatusOr<Batch> batch) {
-                     if (batch.ok()) Move(*batch);
-                     done(std::move(batch));
-                   });
-  }
-  absl::StatusOr<Array> Gather(TypeIndex type, NodeColumn column,
-                               std::span<const uint64_t> ids) override {
-    return source_->Gather(type, column, ids);
-  }
-  absl::StatusOr<std::vector<uint64_t>> Resolve(
-      TypeIndex type, std::span<const int64_t> original_ids) override {
-    return source_->Resolve(type, original_ids);
+    ForwardingSource::Fetch(
+        job, std::move(request),
+        [this, done = std::move(done)](absl::StatusOr<Batch> batch) {
+          if (batch.ok()) Move(*batch);
+          done(std::move(batch));
+        });
   }
 
  private:
@@ -69,7 +62,6 @@ class SourceOnDevice final : public BatchSource {
     }
   }
 
-  const std::shared_ptr<BatchSource> source_;
   std::atomic<int> left_ = 0;
 };
 

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "common/base/field_error.h"
+#include "tests/support/forwarding_source.h"
 #include "tests/support/pretend_device.h"
 #include "tests/support/watched_source.h"
 #include "tests/train/train_support.h"
@@ -30,28 +31,20 @@ constexpr int64_t kFedSeeds = 60;
 // Lends the memory of the features in its batches, and notes which is given
 // back while the device still reads it.
 // Threads: any.
-class LendingSource final : public BatchSource {
+class LendingSource final : public ForwardingSource {
  public:
   explicit LendingSource(std::shared_ptr<BatchSource> source)
-      : source_(std::move(source)) {}
+      : ForwardingSource(std::move(source)) {}
 
-  const Manifest& manifest() const override { return source_->manifest(); }
   void Fetch(const ResolvedJob& job, BatchRequest request,
              BatchCallback done) override {
-    source_->Fetch(job, std::move(request),
-                   [counts = counts_, done = std::move(done)](
-                       absl::StatusOr<Batch> batch) mutable {
-                     if (batch.ok()) Lend(counts, batch->nodes[0].feature);
-                     done(std::move(batch));
-                   });
-  }
-  absl::StatusOr<Array> Gather(TypeIndex type, NodeColumn column,
-                               std::span<const uint64_t> ids) override {
-    return source_->Gather(type, column, ids);
-  }
-  absl::StatusOr<std::vector<uint64_t>> Resolve(
-      TypeIndex type, std::span<const int64_t> original_ids) override {
-    return source_->Resolve(type, original_ids);
+    ForwardingSource::Fetch(job, std::move(request),
+                            [counts = counts_, done = std::move(done)](
+                                absl::StatusOr<Batch> batch) mutable {
+                              if (batch.ok())
+                                Lend(counts, batch->nodes[0].feature);
+                              done(std::move(batch));
+                            });
   }
 
   int released() const { return counts_->released; }
@@ -73,7 +66,6 @@ class LendingSource final : public BatchSource {
     array = Array::Borrow(lender.dtype(), lender.shape(), lender.data(), owner);
   }
 
-  const std::shared_ptr<BatchSource> source_;
   // Shared with the batches.
   const std::shared_ptr<Counts> counts_ = std::make_shared<Counts>();
 };
