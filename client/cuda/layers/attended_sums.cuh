@@ -14,7 +14,7 @@ namespace millrace::cuda::layers {
 // has C from column h * C on; those past the end begin again, so that with a
 // stride of C all heads have the same ones.
 struct EdgeValues {
-  NeighborLists lists;
+  LayerLists lists;
   int64_t heads;
   int64_t width;  // C
   int64_t stride;
@@ -79,7 +79,7 @@ inline unsigned LaneBits(int64_t terms) {
 }
 
 template <typename Queue>
-const int32_t* LaunchFindRows(Queue& queue, const NeighborLists& lists) {
+const int32_t* LaunchFindRows(Queue& queue, const LayerLists& lists) {
   auto* rows = queue.template Allocate<int32_t>(lists.edges);
   queue.ForEach(FindRows{lists, rows}, lists.edges, 1);
   return rows;

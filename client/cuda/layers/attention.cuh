@@ -90,7 +90,7 @@ template <typename Queue>
 void LaunchAttendBackward(Queue& queue, const Attention& input,
                           const AttendedGradient& grad,
                           const AttentionGradients& out) {
-  const NeighborLists& lists = input.lists;
+  const LayerLists& lists = input.lists;
   const int32_t* rows = LaunchFindRows(queue, lists);
   auto* edge_scores = queue.template Allocate<float>(lists.edges * input.heads);
   queue.SumForEach(WriteWeightGradients{ValuesOf(input), input.mask, rows,

@@ -148,7 +148,7 @@ inline EdgeValues ValuesOf(const AttentionV2& input) {
 template <typename Queue>
 void LaunchAttendV2(Queue& queue, const AttentionV2& input,
                     const Attended& out) {
-  const NeighborLists& lists = input.lists;
+  const LayerLists& lists = input.lists;
   const int32_t* rows = LaunchFindRows(queue, lists);
   queue.SumForEach(WriteGatv2Scores{input, rows, out.weights}, lists.edges,
                    input.heads, LaneBits(input.width));
@@ -164,7 +164,7 @@ template <typename Queue>
 void LaunchAttendV2Backward(Queue& queue, const AttentionV2& input,
                             const AttendedGradient& grad,
                             const AttentionV2Gradients& out) {
-  const NeighborLists& lists = input.lists;
+  const LayerLists& lists = input.lists;
   const int64_t columns = input.heads * input.width;
   const int32_t* rows = LaunchFindRows(queue, lists);
   auto* edge_scores = queue.template Allocate<float>(lists.edges * input.heads);

@@ -20,7 +20,7 @@ struct EdgesBySource {
 
 // A thread for each edge. What is not in the lists comes last.
 struct WriteSortKeys {
-  NeighborLists lists;
+  LayerLists lists;
   int64_t sources;
   int32_t *keys, *edges;
 
@@ -45,7 +45,7 @@ struct FindSources {
 
 // A thread for each sorted edge.
 struct FindSortedRows {
-  NeighborLists lists;
+  LayerLists lists;
   const int32_t* edge;
   int32_t* row;
 
@@ -56,7 +56,7 @@ struct FindSortedRows {
 
 // Takes memory for 20 bytes an edge and 4 a source, and what the sort needs.
 template <typename Queue>
-EdgesBySource GroupBySource(Queue& queue, const NeighborLists& lists,
+EdgesBySource GroupBySource(Queue& queue, const LayerLists& lists,
                             int64_t sources) {
   auto* keys = queue.template Allocate<int32_t>(lists.edges);
   auto* edges = queue.template Allocate<int32_t>(lists.edges);

@@ -26,7 +26,7 @@ struct WriteFullRoots {
 
 // A warp for each row.
 struct WriteFullWeights {
-  NeighborLists lists;
+  LayerLists lists;
   const int32_t* degree;
   const float* inverse_root;
   float* edge;
@@ -46,7 +46,7 @@ struct WriteFullWeights {
 
 // A warp for each node, of which the first have lists.
 struct WriteSampledRoots {
-  NeighborLists lists;
+  LayerLists lists;
   float* inverse_root;
   float* self;
 
@@ -63,7 +63,7 @@ struct WriteSampledRoots {
 
 // A warp for each row.
 struct WriteSampledWeights {
-  NeighborLists lists;
+  LayerLists lists;
   const float* inverse_root;
   float* edge;
 
@@ -77,7 +77,7 @@ struct WriteSampledWeights {
 };
 
 template <typename Queue>
-void LaunchFullGcnWeights(Queue& queue, const NeighborLists& lists,
+void LaunchFullGcnWeights(Queue& queue, const LayerLists& lists,
                           const int32_t* degree, int64_t nodes,
                           const GcnWeights& weights) {
   auto* roots = queue.template Allocate<float>(nodes);
@@ -87,7 +87,7 @@ void LaunchFullGcnWeights(Queue& queue, const NeighborLists& lists,
 }
 
 template <typename Queue>
-void LaunchSampledGcnWeights(Queue& queue, const NeighborLists& lists,
+void LaunchSampledGcnWeights(Queue& queue, const LayerLists& lists,
                              int64_t nodes, const GcnWeights& weights) {
   auto* roots = queue.template Allocate<float>(nodes);
   queue.ForEachByWarp(WriteSampledRoots{lists, roots, weights.self}, nodes, 1);

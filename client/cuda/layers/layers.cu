@@ -14,14 +14,14 @@
 
 namespace millrace::cuda::layers {
 
-cudaError_t SelfLoops(const NeighborLists& lists, const LoopedLists& looped,
+cudaError_t SelfLoops(const LayerLists& lists, const LoopedLists& looped,
                       const WorkStream& work) {
   LayerQueue queue(work);
   LaunchSelfLoops(queue, lists, looped);
   return queue.failure();
 }
 
-cudaError_t FullGcnWeights(const NeighborLists& lists, const int32_t* degree,
+cudaError_t FullGcnWeights(const LayerLists& lists, const int32_t* degree,
                            int64_t nodes, const GcnWeights& weights,
                            const WorkStream& work) {
   LayerQueue queue(work);
@@ -29,7 +29,7 @@ cudaError_t FullGcnWeights(const NeighborLists& lists, const int32_t* degree,
   return queue.failure();
 }
 
-cudaError_t SampledGcnWeights(const NeighborLists& lists, int64_t nodes,
+cudaError_t SampledGcnWeights(const LayerLists& lists, int64_t nodes,
                               const GcnWeights& weights,
                               const WorkStream& work) {
   LayerQueue queue(work);

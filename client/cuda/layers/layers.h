@@ -4,7 +4,7 @@
 //
 // Each call queues kernels on one stream, whose device must be current, and
 // returns without waiting. Operands are read and written by that work. Results
-// are written whole, except for what NeighborLists leaves out; they must not
+// are written whole, except for what LayerLists leaves out; they must not
 // overlap operands. Sums have a fixed order, so that results are always the
 // same.
 //
@@ -28,20 +28,20 @@ namespace millrace::cuda::layers {
 //
 // Replaces each row's self loops, of which there may be any number, by one at
 // the end of its list. The host does not learn how many edges there are then:
-// other operators take the result as NeighborLists{looped.indptr,
+// other operators take the result as LayerLists{looped.indptr,
 // looped.index, lists.rows, lists.edges + lists.rows}.
 // Workspace: 4 bytes a row, and what a scan of as many numbers takes.
-[[nodiscard]] cudaError_t SelfLoops(const NeighborLists& lists,
+[[nodiscard]] cudaError_t SelfLoops(const LayerLists& lists,
                                     const LoopedLists& looped,
                                     const WorkStream& work);
 // `degree` has a number for each of `nodes` nodes, of which the first have
 // lists. Workspace: 4 bytes a node.
-[[nodiscard]] cudaError_t FullGcnWeights(const NeighborLists& lists,
+[[nodiscard]] cudaError_t FullGcnWeights(const LayerLists& lists,
                                          const int32_t* degree, int64_t nodes,
                                          const GcnWeights& weights,
                                          const WorkStream& work);
 // Workspace: 4 bytes a node.
-[[nodiscard]] cudaError_t SampledGcnWeights(const NeighborLists& lists,
+[[nodiscard]] cudaError_t SampledGcnWeights(const LayerLists& lists,
                                             int64_t nodes,
                                             const GcnWeights& weights,
                                             const WorkStream& work);

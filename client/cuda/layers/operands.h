@@ -12,7 +12,7 @@ namespace millrace::cuda::layers {
 // Lists of neighbours: row i's list is the edges indptr[i] to indptr[i + 1] -
 // 1, where indptr[0] is 0. `index` may be longer than the lists: operators
 // ignore its end, and neither read nor write that of other arrays by edge.
-struct NeighborLists {
+struct LayerLists {
   const int32_t* indptr = nullptr;  // [rows + 1]
   const int32_t* index = nullptr;   // [edges]: the source of each edge
   int64_t rows = 0;
@@ -35,7 +35,7 @@ enum class Reduction : uint8_t { kSum, kMean, kMax, kWeightedSum };
 // Rows to reduce over lists.
 struct Aggregation {
   Reduction how = Reduction::kSum;
-  NeighborLists lists;
+  LayerLists lists;
   int64_t sources = 0;                 // rows of the source matrix
   int64_t width = 0;                   // its columns
   const float* edge_weight = nullptr;  // [edges]; only for kWeightedSum
@@ -44,7 +44,7 @@ struct Aggregation {
 // What attention of H heads of C columns reads. Every head attends to the same
 // values.
 struct Attention {
-  NeighborLists lists;
+  LayerLists lists;
   int64_t sources = 0;
   int64_t heads = 0;
   int64_t width = 0;                    // C
@@ -57,7 +57,7 @@ struct Attention {
 
 // The input of GATv2's attention.
 struct AttentionV2 {
-  NeighborLists lists;
+  LayerLists lists;
   int64_t sources = 0;
   int64_t heads = 0;
   int64_t width = 0;              // C

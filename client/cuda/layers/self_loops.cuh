@@ -9,7 +9,7 @@ namespace millrace::cuda::layers {
 
 // The edges of a list that a warp looks at together, from `first` on: a bit for
 // each that is not a self loop.
-__device__ inline unsigned OtherEdges(const NeighborLists& lists, int64_t row,
+__device__ inline unsigned OtherEdges(const LayerLists& lists, int64_t row,
                                       int64_t first, int64_t end,
                                       unsigned lane) {
   const int64_t edge = first + lane;
@@ -17,7 +17,7 @@ __device__ inline unsigned OtherEdges(const NeighborLists& lists, int64_t row,
 }
 
 // Number of edges of a list that are not self loops. For a warp.
-__device__ inline int64_t CountOthers(const NeighborLists& lists, int64_t row,
+__device__ inline int64_t CountOthers(const LayerLists& lists, int64_t row,
                                       unsigned lane) {
   const ListRange list = RangeOf(lists.indptr, row);
   int64_t others = 0;
@@ -30,7 +30,7 @@ __device__ inline int64_t CountOthers(const NeighborLists& lists, int64_t row,
 // A warp for each row, and one more, since the sums of the counts have one
 // more.
 struct CountLoopedEdges {
-  NeighborLists lists;
+  LayerLists lists;
   int32_t* counts;
 
   __device__ void operator()(int64_t row, int64_t, unsigned lane) const {
@@ -43,7 +43,7 @@ struct CountLoopedEdges {
 // A warp for each row: copies the other edges in their order, and adds the
 // loop.
 struct WriteLoopedEdges {
-  NeighborLists lists;
+  LayerLists lists;
   LoopedLists looped;
 
   __device__ void operator()(int64_t row, int64_t, unsigned lane) const {
@@ -62,7 +62,7 @@ struct WriteLoopedEdges {
 };
 
 template <typename Queue>
-void LaunchSelfLoops(Queue& queue, const NeighborLists& lists,
+void LaunchSelfLoops(Queue& queue, const LayerLists& lists,
                      const LoopedLists& looped) {
   auto* counts = queue.template Allocate<int32_t>(lists.rows + 1);
   queue.ForEachByWarp(CountLoopedEdges{lists, counts}, lists.rows + 1, 1);

@@ -31,7 +31,7 @@ __device__ inline float FactorOf(const float* mask, int64_t cell) {
 // largest score is subtracted first and 1e-16 is added to the denominator.
 template <typename Scores>
 struct WriteSoftmax {
-  NeighborLists lists;
+  LayerLists lists;
   int64_t heads;
   Scores scores;
   float* weights;
@@ -65,7 +65,7 @@ struct WriteSoftmax {
 // softmax reads by the score.
 template <typename Slopes>
 struct WriteScoreGradients {
-  NeighborLists lists;
+  LayerLists lists;
   int64_t heads;
   const float* weights;
   Slopes slopes;

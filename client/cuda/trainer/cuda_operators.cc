@@ -57,15 +57,14 @@ float* MutableData(const at::Tensor& tensor) {
   return tensor.numel() > 0 ? tensor.mutable_data_ptr<float>() : nullptr;
 }
 
-layers::NeighborLists ListsOf(const at::Tensor& indptr,
-                              const at::Tensor& index) {
+layers::LayerLists ListsOf(const at::Tensor& indptr, const at::Tensor& index) {
   return {indptr.const_data_ptr<int32_t>(), index.const_data_ptr<int32_t>(),
           indptr.size(0) - 1, index.size(0)};
 }
 
 Pair SelfLoops(const at::Tensor& indptr, const at::Tensor& index) {
   Work work(indptr);
-  const layers::NeighborLists lists = ListsOf(indptr, index);
+  const layers::LayerLists lists = ListsOf(indptr, index);
   const at::Tensor looped_indptr = Ints(indptr, {lists.rows + 1});
   const at::Tensor looped_index = Ints(index, {lists.edges + lists.rows});
   C10_CUDA_CHECK(layers::SelfLoops(lists,

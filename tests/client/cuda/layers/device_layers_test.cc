@@ -53,7 +53,7 @@ TEST(DeviceLayersTest, GcnWeightsAreTheCpus) {
           ExpectSame(device.Download(weights.edge, edge), edge, lists.name);
           ExpectSame(device.Download(weights.self, self), self, lists.name);
         };
-    const layers::NeighborLists view = device.Upload(lists);
+    const layers::LayerLists view = device.Upload(lists);
     Expect(layers::FullGcnWeights(view, device.Upload<int32_t>(degree),
                                   lists.sources, weights, device.work()));
     expect(full);

@@ -66,8 +66,8 @@ class DeviceOperands {
                            cudaMemcpyHostToDevice, stream_));
     return static_cast<T*>(data);
   }
-  layers::NeighborLists Upload(const TestLists& lists) {
-    const layers::NeighborLists host = lists.view();
+  layers::LayerLists Upload(const TestLists& lists) {
+    const layers::LayerLists host = lists.view();
     return {Upload<int32_t>(IntTensor(lists.indptr)),
             Upload<int32_t>(IntTensor(lists.index)), host.rows, host.edges};
   }

@@ -30,7 +30,7 @@ struct TestLists {
 
   int64_t rows() const { return static_cast<int64_t>(indptr.size()) - 1; }
   int64_t edges() const { return indptr.back(); }
-  cuda::layers::NeighborLists view() const {
+  cuda::layers::LayerLists view() const {
     return {indptr.data(), index.data(), rows(),
             static_cast<int64_t>(index.size())};
   }
