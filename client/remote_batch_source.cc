@@ -117,8 +117,7 @@ class FleetBatchSource final : public RemoteBatchSource {
   bool UsesCache(const BatchRequest& request) const {
     if (cache_ == nullptr || !request.columns.features) return false;
     if (options_.device_cache == nullptr) return true;
-    return request.memory != nullptr &&
-           request.memory->device() == options_.device_cache->device();
+    return DeviceOf(request.memory.get()) == options_.device_cache->device();
   }
 
   void Start(const ResolvedJob& job, BatchRequest request, int home,

@@ -83,7 +83,7 @@ void CopyHeld(const PartitionBook& book, const CachedColumn& column,
   }
 }
 
-// What PlaceOf() gives for each of `ids`.
+// PlaceOf() of each of `ids`.
 std::vector<int64_t> PlacesOf(const PartitionBook& book,
                               const CachedColumn& column, const Array& ids) {
   std::vector<int64_t> places;

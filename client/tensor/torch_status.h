@@ -27,7 +27,7 @@ inline absl::Status OutOfMemory(std::string_view what,
       kOutOfMemory);
 }
 
-// Whether an error is from OutOfMemory().
+// Returns true if OutOfMemory() made `status`.
 inline bool IsOutOfMemory(const absl::Status& status) {
   return ReasonOf(status) == kOutOfMemory.word;
 }
@@ -51,7 +51,7 @@ inline absl::Status OutOfDeviceMemory(std::string_view what,
                     kOutOfDeviceMemory);
 }
 
-// Whether an error is from OutOfDeviceMemory().
+// Returns true if OutOfDeviceMemory() made `status`.
 inline bool IsOutOfDeviceMemory(const absl::Status& status) {
   return ReasonOf(status) == kOutOfDeviceMemory.word;
 }

@@ -29,7 +29,7 @@ void WaitFor(const Awaited& awaited) noexcept {
   }
 }
 
-// Whether the step's minibatch is still to be made.
+// Whether the step has a batch whose minibatch has not been made yet.
 bool IsToFill(const FedStep& fed) {
   return fed.step.batch.has_value() && !fed.minibatch.has_value();
 }

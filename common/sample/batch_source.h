@@ -29,10 +29,9 @@ struct BatchRequest {
   Columns columns = {};
   // Provides the memory of large arrays; null for that of the process. What the
   // source makes on this memory's GPU stays there: see EdgeBlock and NodeBlock.
-  // It is complete when the batch is passed on, so that any stream may read it;
-  // whoever frees the last copy of such an array, on any thread, must have
-  // waited for all work on it, since its memory is used again at once. Shared
-  // with the arrays.
+  // It is complete when the batch is passed on, so any stream may read it. Its
+  // memory is used again as soon as the last copy of such an array is freed, so
+  // wait for all work on the array first. Shared with the arrays.
   std::shared_ptr<ArrayMemory> memory = nullptr;
 };
 

@@ -21,13 +21,12 @@ class FeatureRows {
 
   // Returns an array of what GatherRows() (gather.h) writes for
   // NodeColumn::kFeature. It is on the GPU of `memory`, which may be null, if
-  // that GPU reads rows, and otherwise on the host. Nothing writes to it any
-  // more; whoever frees its last copy, on any thread, must have waited for all
-  // work of GPUs on it. It may outlive this object.
-  // FAILED_PRECONDITION: the rows, or their numbers, do not fit into the memory
-  // of a device. RESOURCE_EXHAUSTED: it is busy, or the host has too little
-  // memory. UNAVAILABLE: it has failed. Also the errors of GatherRows(), word
-  // for word.
+  // that GPU reads rows, and otherwise on the host. Its memory is
+  // used again at once when its last copy is freed; see BatchRequest::memory.
+  // It may outlive this object. FAILED_PRECONDITION: the rows, or their
+  // numbers, do not fit into the memory of a device. RESOURCE_EXHAUSTED: it is
+  // busy, or the host has too little memory. UNAVAILABLE: it has failed. Also
+  // the errors of GatherRows(), word for word.
   virtual absl::StatusOr<Array> GatherNodes(TypeIndex type,
                                             std::span<const uint64_t> ids,
                                             ArrayMemory* memory) = 0;

@@ -51,7 +51,7 @@ absl::Status WithTrainAdvice(const absl::Status& status) {
   return InTermsOfOptions(status, TrainAdvice());
 }
 
-// What a command line asks for, and what there is for it.
+// A parsed command line, and the kinds of devices this program can train on.
 struct TrainCommand {
   const SourceFlags& source;
   const TrainFlags& flags;

@@ -20,10 +20,8 @@ std::string ReasonForHost(const ResolvedJob& job);
 // Samples on the device of the request's memory, or if there is none on all in
 // turn. There are no kernels for walks, ppr and induced subgraphs, and fanouts
 // above 1024. Arrays of edges stay on the request's device; all others are in
-// pinned memory. What stays is complete when the batch is returned, so that any
-// stream may read it, and whoever frees its last copy must have waited for all
-// work on it. The host waits once for a batch if the sizes of its arrays have
-// small bounds; see HopSampler.
+// pinned memory. See BatchRequest::memory for what stays. The host waits once
+// for a batch if the sizes of its arrays have small bounds; see HopSampler.
 class CudaTopologySampler final : public TopologySampler {
  public:
   // `devices` must have all partitions of the stores that are sampled.

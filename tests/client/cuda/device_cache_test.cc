@@ -63,7 +63,7 @@ Bytes Download(const Array& array) {
   return bytes;
 }
 
-// What a merge must give.
+// The rows that a merge should return.
 Bytes Want(const Array& held, const std::vector<int64_t>& places,
            const Array& received) {
   Bytes want;
