@@ -7,7 +7,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "common/base/mutex.h"
-#include "server/http_server.h"
+#include "common/http/http_server.h"
 #include "server/server.h"
 
 namespace millrace {

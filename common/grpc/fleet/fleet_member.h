@@ -22,6 +22,17 @@ struct FleetMember {
   std::atomic<int64_t> outstanding_bytes{0};
 };
 
+// How busy a server has been in the last minute, as it says itself: see
+// DescribeReply.Load. All zero for servers that do not say.
+struct ServerLoad {
+  double sampling_busy_ratio = 0;  // 0 to 1
+  double batches_per_second = 0;
+  absl::Duration sample_p50;  // time of a Sample call
+  absl::Duration sample_p99;
+  uint64_t sample_calls = 0;  // running or waiting now
+  uint64_t resident_bytes = 0;
+};
+
 // A snapshot of what is known about a member.
 struct FleetMemberInfo {
   enum class State {
@@ -39,6 +50,7 @@ struct FleetMemberInfo {
   uint64_t inflight_bytes = 0;
   uint64_t max_inflight_bytes = 0;
   absl::Duration uptime;
+  ServerLoad load;
   bool other_store = false;  // the reason for kRefused
   absl::Status error;        // the last failure; OK once it has answered since
 };

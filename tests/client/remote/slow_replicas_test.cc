@@ -103,10 +103,15 @@ TEST_F(ReplicasTest, HangingCallIsSentToAnotherServer) {
   first = std::make_unique<ScriptedSampler>(servers.Stub(0), script(first));
   second = std::make_unique<ScriptedSampler>(servers.Stub(0), script(second));
   Connect(first->address() + "," + second->address(), servers.store());
+  // Until both have answered Describe, only one of them is asked.
   uint32_t epoch = 0;
-  while (epoch < 60) Fetch(epoch++);
-  EXPECT_GT(first->calls(), 0);
-  EXPECT_GT(second->calls(), 0);
+  const SteadyTime deadline = SteadyNow() + absl::Seconds(30);
+  while ((epoch < 60 || first->calls() == 0 || second->calls() == 0) &&
+         SteadyNow() < deadline) {
+    Fetch(epoch++);
+  }
+  ASSERT_GT(first->calls(), 0);
+  ASSERT_GT(second->calls(), 0);
   const int64_t before = source_->hedged_calls();
   for (int hung = 0; hung < 2; ++hung) {
     // On a slow machine other calls were hedged too; one in twenty may be.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/http_server.h"
+#include "common/http/http_server.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
