@@ -8,14 +8,14 @@ meanwhile. Prints what was measured, with and without the proxy.
 As root on Debian 12 it installs with apt what it needs: HAProxy, OpenSSL, gRPC
 for Python and the libraries of the programs.
 
-  haproxy_test.py [--bin build/release/bin] [--seconds 3] [--haproxy]
-      [--direct] [--floods NAME...]
+  haproxy_test.py [--bin build/release/bin] [--seconds 3] [--floods NAME...]
 
 The attacker comes from 127.0.0.2, the good client from 127.0.0.1, both with a
 certificate that is let in: strangers without one get no further than the
 handshake."""
 import argparse
 import contextlib
+import json
 import multiprocessing
 import os
 import pathlib
@@ -490,13 +490,13 @@ def bench(setup, servers, proxy):
                             ("through the proxy", proxy.addresses)):
         processes = [*servers, proxy]
         before = [one.cpu_seconds() for one in processes]
-        import json
         report = setup.millrace("bench", addresses, "--batches", 200, "--json",
                                 parse=json.loads)
         used = [one.cpu_seconds() - was for one, was in
                 zip(processes, before)]
-        print(f"| {name} | {report['batches_per_second']:.1f} | "
-              f"{report.get('bytes_per_second', 0) / 1e6:.0f} | "
+        seconds = report["seconds"]
+        print(f"| {name} | {report['batches'] / seconds:.1f} | "
+              f"{report['bytes'] / seconds / 1e6:.0f} | "
               f"{sum(used[:-1]) / 200:.4f} | {used[-1] / 200:.4f} |")
 
 
