@@ -105,7 +105,7 @@ set(MILLRACE_SLOW_TESTS
 # release only; other tests run the same code.
 set(MILLRACE_MANY_STARTS_TESTS
     added_split_test compressed_import_test golden_digests_test npy_import_test
-    programs_test replicas_test sampling_test secure_fleet_test
+    partial_copy_test programs_test replicas_test sampling_test secure_fleet_test
     store_edits_test)
 
 # Tests of code that runs on GPUs.
