@@ -30,8 +30,10 @@
 #include "common/cli/command_tree.h"
 #include "common/cli/completion.h"
 #include "common/cli/help.h"
+#include "common/cli/man_page.h"
 #include "common/cli/numbers.h"
 #include "common/cli/option_sources.h"
+#include "common/cli/option_texts.h"
 #include "common/cli/print_config.h"
 #include "common/cli/report.h"
 #include "common/cli/words.h"
@@ -263,6 +265,12 @@ int RunProgram(CLI::App& app, int argc, char** argv,
   if (IsCompletionRequest(argc, argv)) {
     std::cout << Completions(app, {argv + 2, argv + argc});
     return 0;
+  }
+  if (IsManPageRequest(argc, argv)) {
+    const std::string page = ManPage(app, {argv + 2, argv + argc});
+    std::cout << page;
+    return static_cast<int>(page.empty() ? ExitStatus::kWrongUsage
+                                         : ExitStatus::kDone);
   }
   OptionSources sources(app, argc, argv);
   try {

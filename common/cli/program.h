@@ -51,7 +51,8 @@ void FinishOptions(CLI::App& app);
 // what to do. Without one, the second line is a general hint for the status
 // code.
 //
-// Answers completion requests (completion.h) without running `body`.
+// Answers requests for completions (completion.h) and manual pages (man_page.h)
+// without running `body`.
 int RunProgram(CLI::App& app, int argc, char** argv,
                const std::function<absl::Status()>& body);
 
