@@ -3,15 +3,12 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "common/base/block.h"
 #include "common/base/field_error.h"
@@ -186,24 +183,6 @@ void AddOptions(CLI::App& app, Arguments& args) {
   app.footer(
       "  millrace-server --store cora-2 --partition 0 --listen "
       "127.0.0.1:7001 \\\n      --peers 127.0.0.1:7001,127.0.0.1:7002");
-}
-
-absl::StatusOr<std::vector<int>> ParsePartitions(const std::string& text) {
-  if (text == "all") return std::vector<int>();
-  std::vector<int> partitions;
-  for (const absl::string_view piece : absl::StrSplit(text, ',')) {
-    int number = 0;
-    if (!absl::SimpleAtoi(piece, &number) || number < 0) {
-      return UsageError(
-          StrCat("--partition ", text, ": \"", std::string(piece),
-                 "\" is not a partition; use a number, a list 0,2 or all"));
-    }
-    partitions.push_back(number);
-  }
-  std::sort(partitions.begin(), partitions.end());
-  partitions.erase(std::unique(partitions.begin(), partitions.end()),
-                   partitions.end());
-  return partitions;
 }
 
 // Fills in the default of --tls-client-auth, and refuses to serve other hosts

@@ -59,6 +59,13 @@ class SourceFlags {
   absl::StatusOr<std::shared_ptr<BatchSource>> Open(
       const std::optional<OwnGpu>& gpu = std::nullopt) const;
   int threads() const { return threads_; }
+  const std::string& store() const { return store_; }
+  const TlsOptions& tls() const { return tls_; }
+  const MemoryFlags& memory() const { return memory_; }
+
+  // Puts servers of --store in its place. The options that say where to keep it
+  // are theirs from then on.
+  void ReadFromServers(const std::string& servers);
 
  private:
   std::string store_;
