@@ -66,7 +66,7 @@ set(MILLRACE_SERIAL_TESTS
     partition_test philox_many_test pick_slots_test program_test
     progress_test relabel_test replica_failure_test request_plan_test
     resolve_job_test resolve_seeds_test restored_rows_test schema_test
-    seed_schedule_test select_edges_test split_requests_test status_test
+    seed_schedule_test select_edges_test serve_flags_test split_requests_test status_test
     store_commands_test store_test store_writer_test strings_test
     temporal_test torch_file_test train_graph_test triples_test tu_test
     unpickler_test verify_test walk_budget_test walk_test weights_test
@@ -96,7 +96,7 @@ set(MILLRACE_SLOW_TESTS
     lost_server_test memory_tiers_test mixed_abuse_test npy_import_test oracle_compare
     oracle_edges_test programs_test quickstart_test replicas_test
     slow_replicas_test soak_test status_pages_test test_entries_test
-    train_group_test train_hostile_checkpoint_test train_memory_test
+    train_colocated_test train_group_test train_hostile_checkpoint_test train_memory_test
     train_rendezvous_test train_resume_test train_script_test
     train_supervise_test train_torch_load_test trainer_test typed_trainer_test)
 

@@ -157,6 +157,12 @@ absl::StatusOr<SourceOptions> SourceFlags::Options(
   return options;
 }
 
+void SourceFlags::ReadFromServers(const std::string& servers) {
+  store_.clear();
+  servers_ = servers;
+  memory_ = MemoryFlags();
+}
+
 absl::StatusOr<std::shared_ptr<BatchSource>> SourceFlags::Open(
     const std::optional<OwnGpu>& gpu) const {
   MILLRACE_ASSIGN_OR_RETURN(const SourceOptions options, Options(gpu));

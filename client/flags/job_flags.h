@@ -61,6 +61,13 @@ class SourceFlags {
   int threads() const { return threads_; }
   // The --store or the --servers.
   const std::string& name() const { return store_.empty() ? servers_ : store_; }
+  const std::string& store() const { return store_; }
+  const TlsOptions& tls() const { return tls_; }
+  const MemoryFlags& memory() const { return memory_; }
+
+  // Puts servers of --store in its place. The options that say where to keep it
+  // are theirs from then on.
+  void ReadFromServers(const std::string& servers);
 
  private:
   std::string store_;
