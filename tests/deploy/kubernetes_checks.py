@@ -182,7 +182,8 @@ def check_ports(overlay):
 def check_servers(overlay):
     for one in overlay.of("StatefulSet"):
         config = overlay.config(one)
-        service, _, port = config["peers"].removeprefix("dns:///").partition(":")
+        peers = config["peers"].removeprefix("dns:///")
+        service, _, port = peers.partition(":")
         service = overlay.named["Service", service]
         if int(port) not in [p["port"] for p in service["spec"]["ports"]]:
             yield f"{name(one)}: the service has no port {port}"

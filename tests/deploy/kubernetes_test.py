@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Renders each overlay of deploy/kubernetes/ with kubectl, validates the objects
-against the schemas of several versions of Kubernetes, and checks what must hold
-between them (kubernetes_checks.py).
+"""Renders each overlay of deploy/kubernetes/ with kubectl, validates the
+objects against the schemas of several versions of Kubernetes, and checks what
+must hold between them (kubernetes_checks.py).
 
 Runs on Debian 12. As root it installs the packages `kubernetes-client` and
 `python3-yaml`, and kubernetes-validate into build/deps/kubernetes, if they are
@@ -149,7 +149,8 @@ PLANTED = [
     ("HorizontalPodAutoscaler", ("spec", "scaleTargetRef", "name"),
      "millrace-server", "autoscalers have targets"),
     ("Service", ("spec", "ports", 0, "port"), 7001, "no port 7000"),
-    ("ServiceMonitor", ("spec", "endpoints", 0, "port"), "http", "no such port"),
+    ("ServiceMonitor", ("spec", "endpoints", 0, "port"), "http",
+     "no such port"),
     ("Certificate", ("spec", "dnsNames"), ["elsewhere"], "not in tls-allow"),
     ("Job", (*SERVER, "env", 1, "value"), "3", "WORLD_SIZE differ"),
     ("Job", ("metadata", "name"), "other", "rank 0 is not at"),

@@ -134,8 +134,8 @@ class Fleet:
                    f"--web.listen-address=127.0.0.1:{self.port}")
 
     def write_configuration(self):
-        """The example of deploy/, with this fleet's targets and short intervals.
-        """
+        """The example of deploy/, with this fleet's targets and intervals of
+        1 s."""
         text = (RULES / "prometheus.yml").read_text()
         targets = [f"127.0.0.1:{page}" for page in self.pages.values()]
         text = (text.replace("15s", "1s")
