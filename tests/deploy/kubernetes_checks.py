@@ -204,7 +204,8 @@ def check_jobs(overlay):
         if not spec["completions"] == spec["parallelism"] == int(
                 env["WORLD_SIZE"]):
             yield f"{name(job)}: completions, parallelism and WORLD_SIZE differ"
-        if env["MASTER_ADDR"] != f"{name(job)}-0.{pod(job)['subdomain']}":
+        if env["MASTER_ADDR"] != (f"{name(job)}-0.{pod(job)['subdomain']}."
+                                  "$(NAMESPACE).svc.cluster.local"):
             yield f"{name(job)}: rank 0 is not at {env['MASTER_ADDR']}"
         config = overlay.config(job)
         if config["resume"] != "true" or "checkpoint" not in config:

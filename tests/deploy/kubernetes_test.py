@@ -26,7 +26,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 OVERLAYS = ROOT / "deploy/kubernetes/overlays"
 VALIDATOR = "kubernetes-validate==1.37.0"
 VALIDATOR_DIR = ROOT / "build/deps/kubernetes"
-# The oldest that has all fields without feature gates, and the newest.
+# The oldest that knows all fields, one between, and the newest.
 VERSIONS = ("1.29", "1.33", "1.37")
 PACKAGES = ("kubernetes-client", "python3-yaml", "python3-pip",
             "ca-certificates")

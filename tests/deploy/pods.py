@@ -11,6 +11,7 @@ import ctypes
 import http.client
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import time
@@ -68,8 +69,9 @@ class Node:
         services."""
         lines = ["127.0.0.1 localhost"]
         for pod in self.pods.values():
-            lines += [f"{pod.address} {pod.name}.{pod.service} {pod.name}",
-                      f"{pod.address} {pod.service}"]
+            short = f"{pod.name}.{pod.service}"
+            lines += [f"{pod.address} {short}.{pod.namespace}.svc.cluster.local"
+                      f" {short}", f"{pod.address} {pod.service}"]
         self.hosts.write_text("\n".join(lines) + "\n")
 
     def new_address(self):
@@ -87,9 +89,11 @@ class Pod:
         self.name = f"{workload['metadata']['name']}-{index}"
         self.service = self.spec.get("subdomain",
                                      workload["spec"].get("serviceName"))
+        self.namespace = workload["metadata"]["namespace"]
         self.fields = {
             f"metadata.labels['{key}']": value
             for key, value in template["metadata"]["labels"].items()}
+        self.fields["metadata.namespace"] = self.namespace
         self.fields["metadata.annotations['batch.kubernetes.io/"
                     "job-completion-index']"] = str(index)
         self.args = [*self.container["args"], *more_args]
@@ -126,7 +130,8 @@ class Pod:
         for one in self.container["env"]:
             source = one.get("valueFrom", {})
             if "value" in one:
-                made[one["name"]] = one["value"]
+                made[one["name"]] = re.sub(
+                    r"\$\((\w+)\)", lambda match: made[match[1]], one["value"])
             elif "fieldRef" in source:
                 made[one["name"]] = self.fields[source["fieldRef"]["fieldPath"]]
             else:
@@ -179,8 +184,8 @@ class Pod:
         lines.append(
             f"exec nsenter --net=/run/netns/{self.address} /usr/sbin/chroot "
             f"{root} setpriv --reuid {user['runAsUser']} "
-            f"--regid {user['runAsGroup']} --groups {user['fsGroup']} --no-new-privs --inh-caps=-all "
-            f"--bounding-set=-all {words}")
+            f"--regid {user['runAsGroup']} --groups {user['fsGroup']} "
+            f"--no-new-privs --inh-caps=-all --bounding-set=-all {words}")
         return "\n".join(lines) + "\n"
 
     def program_folders(self):
