@@ -59,7 +59,7 @@ set(MILLRACE_SERIAL_TESTS
     job_proto_test job_rules_test job_texts_test label_summary_test
     line_reader_test lineage_command_test lineage_test load_store_test
     local_fleet_test manifest_proto_test manifest_test
-    mapped_neighbor_source_test method_job_test
+    man_page_test mapped_neighbor_source_test method_job_test
     metis_partition_test missing_rows_test negatives_test npy_graph_test
     npy_rows_test npy_test npz_formats_test numbers_test ogb_test
     option_errors_test output_test owner_groups_test partition_formats_test
@@ -105,7 +105,7 @@ set(MILLRACE_SLOW_TESTS
 # release only; other tests run the same code.
 set(MILLRACE_MANY_STARTS_TESTS
     added_split_test compressed_import_test golden_digests_test npy_import_test
-    programs_test replicas_test sampling_test secure_fleet_test
+    partial_copy_test programs_test replicas_test sampling_test secure_fleet_test
     store_edits_test)
 
 # Tests of code that runs on GPUs.

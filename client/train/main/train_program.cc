@@ -18,6 +18,7 @@
 #include "client/train/group/launcher.h"
 #include "client/train/main/colocated_server.h"
 #include "client/train/main/cuda_program.h"
+#include "client/train/main/life_events.h"
 #include "client/train/main/train_advice.h"
 #include "client/train/main/train_flags.h"
 #include "client/train/main/warning_lines.h"
@@ -25,6 +26,7 @@
 #include "common/base/log.h"
 #include "common/base/status_lines.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
 #include "common/base/strings.h"
 #include "common/base/thread_pool.h"
 #include "common/cli/completion.h"
@@ -109,6 +111,18 @@ absl::StatusOr<std::unique_ptr<Accelerator>> OpenAccelerator(
   return nullptr;
 }
 
+// Logs the start and the end of a run. Of the workers of a launcher, which
+// share a log, only rank 0 does.
+absl::Status RunLogged(TrainStart start, Trainer& trainer, bool is_worker) {
+  const bool logs = start.rank == 0 || !is_worker;
+  start.device = trainer.model().device().str();
+  if (logs) LogTrainStart(start);
+  const SteadyTime begin = SteadyNow();
+  absl::Status run = trainer.Run();
+  if (logs) LogTrainEnd(run, trainer.state(), SteadyNow() - begin);
+  return run;
+}
+
 // Starts the server of --serve, if there is to be one, and waits until it is
 // ready. Each host has one.
 absl::Status StartServer(const TrainCommand& command,
@@ -150,10 +164,15 @@ absl::Status TrainInGroup(const TrainCommand& command,
       collectives.rank() == 0) {
     LogSeedType(options.job);
   }
-  MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer,
-                            Trainer::Create(std::move(source), collectives,
-                                            std::move(options), accelerator));
-  const absl::Status run = trainer->Run();
+  const TrainStart start = {.source = command.source.name(),
+                            .rank = group.rank,
+                            .world = group.world,
+                            .device = command.flags.device(),
+                            .options = options};
+  MILLRACE_ASSIGN_OR_RETURN(
+      const std::unique_ptr<Trainer> trainer,
+      Trainer::Create(std::move(source), collectives, options, accelerator));
+  const absl::Status run = RunLogged(start, *trainer, command.is_worker);
   // The others need not wait until this rank has left the group.
   if (!run.ok()) collectives.Fail(WithTrainAdvice(run));
   return run;
