@@ -92,8 +92,8 @@ set(MILLRACE_SLOW_TESTS
     device_neighbor_drawer_test device_topology_sampler_test examples_test
     failed_calls_test failed_gathers_test failed_programs_test
     golden_cuda_digests_test golden_digests_test golden_pinned_digests_test
-    heartbeat_test hop_sampler_test http_server_test install_test link_trainer_test
-    lost_server_test memory_tiers_test mixed_abuse_test npy_import_test oracle_compare
+    heartbeat_test hop_sampler_test http_server_test install_test launch_test
+    link_trainer_test lost_server_test memory_tiers_test mixed_abuse_test npy_import_test oracle_compare
     oracle_edges_test programs_test quickstart_test replicas_test
     slow_replicas_test soak_test status_pages_test test_entries_test
     train_colocated_test train_group_test train_hostile_checkpoint_test train_memory_test
