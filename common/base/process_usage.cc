@@ -22,7 +22,8 @@ rusage Usage() {
   return usage;
 }
 
-// When the system started, in seconds of Unix time; 0 if that is unknown.
+// When the system started, in seconds of Unix time; 0 if that is unknown. Slow
+// where there are many CPUs, since the file is long.
 double BootUnixSeconds() {
   std::ifstream file("/proc/stat");
   std::string line;
@@ -35,6 +36,17 @@ double BootUnixSeconds() {
   return 0;
 }
 
+// The fields of /proc/self/stat from the third on; proc(5) numbers them from 1.
+// The second one, the program's name in parentheses, may itself contain spaces
+// and parentheses. Empty if the file cannot be read.
+std::istringstream StatFields() {
+  std::ifstream file("/proc/self/stat");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const size_t name_end = text.rfind(')');
+  return std::istringstream(
+      name_end == std::string::npos ? "" : text.substr(name_end + 1));
+}
+
 }  // namespace
 
 double ProcessCpuSeconds() {
@@ -45,27 +57,30 @@ double ProcessCpuSeconds() {
 
 int64_t ProcessPeakRssBytes() { return int64_t{Usage().ru_maxrss} * 1024; }
 
-// proc(5) numbers the fields from 1. The second one, the program's name in
-// parentheses, may itself contain spaces and parentheses.
 ProcessState ReadProcessState() {
-  std::ifstream file("/proc/self/stat");
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  const size_t name_end = text.rfind(')');
+  std::istringstream fields = StatFields();
   ProcessState state;
-  if (name_end == std::string::npos) return state;
-  std::istringstream fields(text.substr(name_end + 1));
   std::string skipped;
   for (int field = 3; field < 20; ++field) fields >> skipped;
-  uint64_t start_ticks = 0;
   uint64_t resident_pages = 0;
-  fields >> state.threads >> skipped >> start_ticks >> state.virtual_bytes >>
+  fields >> state.threads >> skipped >> skipped >> state.virtual_bytes >>
       resident_pages;
   state.resident_bytes =
       resident_pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  state.start_unix_seconds =
-      BootUnixSeconds() + static_cast<double>(start_ticks) /
-                              static_cast<double>(sysconf(_SC_CLK_TCK));
   return state;
+}
+
+double ProcessStartUnixSeconds() {
+  static const double start = [] {
+    std::istringstream fields = StatFields();
+    std::string skipped;
+    for (int field = 3; field < 22; ++field) fields >> skipped;
+    double ticks = 0;
+    fields >> ticks;
+    return BootUnixSeconds() +
+           ticks / static_cast<double>(sysconf(_SC_CLK_TCK));
+  }();
+  return start;
 }
 
 uint64_t OpenFileDescriptors() {

@@ -16,11 +16,14 @@ struct ProcessState {
   uint64_t resident_bytes = 0;  // including mapped files' pages
   uint64_t virtual_bytes = 0;
   uint64_t threads = 0;
-  double start_unix_seconds = 0;  // when it started
 };
 
-// Reads two small files of /proc. Any thread may call it.
+// Reads a small file of /proc. Any thread may call it.
 ProcessState ReadProcessState();
+
+// When this process started, in seconds of Unix time, as the clock was set when
+// it was first asked. Any thread may call it.
+double ProcessStartUnixSeconds();
 
 // The number of file descriptors that are open now, and the limit on it. The
 // first reads a directory of /proc as long as the number. Any thread may call

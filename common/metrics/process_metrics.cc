@@ -31,7 +31,7 @@ MetricFamilies ProcessMetrics() {
                   number(state.resident_bytes)),
       GaugeFamily("process_start_time_seconds",
                   "When the process started (Unix time).",
-                  state.start_unix_seconds),
+                  ProcessStartUnixSeconds()),
       GaugeFamily("process_threads", "Threads of the process.",
                   number(state.threads))};
 }
