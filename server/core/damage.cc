@@ -10,6 +10,7 @@
 #include "common/base/strings.h"
 #include "common/graph/damaged_file.h"
 #include "common/wire/error_info.h"
+#include "server/load/refusal.h"
 #include "spdlog/spdlog.h"
 
 namespace millrace {
@@ -62,11 +63,10 @@ absl::Status Damage::Check(int partition) const {
   MutexLock lock(&mutex_);
   const auto found = damaged_.find(partition);
   if (found == damaged_.end()) return absl::OkStatus();
-  return WithErrorInfo(
-      absl::DataLossError(
-          StrCat(found->second,
-                 "\nrestore the store from a copy and restart the server")),
-      {.partition = partition, .moved = true});
+  const absl::Status damaged = absl::DataLossError(StrCat(
+      found->second, "\nrestore the store from a copy and restart the server"));
+  return WithErrorInfo(WithRefusal(damaged, RefusalReason::kDamaged),
+                       {.partition = partition, .moved = true});
 }
 
 bool Damage::AreAllDamaged() const {

@@ -7,11 +7,13 @@
 
 namespace millrace {
 
-IncomingCall::IncomingCall(ServerCore& core, Limits limits,
+IncomingCall::IncomingCall(ServerCore& core, const char* method, Limits limits,
                            ::grpc::CallbackServerContext* context)
     : core_(core),
+      method_(method),
       limits_(limits),
       context_(context),
+      arrival_(SteadyNow()),
       deadline_(core.DeadlineOf(*context)),
       client_(ClientName(*context)) {}
 
@@ -39,6 +41,7 @@ absl::Status IncomingCall::FinishReading(bool ok) {
   }
   absl::Status status = limits_.running.Enter(context_, client_, deadline_);
   running_ = status.ok();
+  if (running_) core_.metrics.StartCall(method_, message_.Length());
   return status;
 }
 
@@ -71,8 +74,10 @@ void IncomingCall::ClientMadeProgress() {
   memory_.StopWaiting();
 }
 
-void IncomingCall::Leave() {
+void IncomingCall::Leave(const absl::Status& status) {
   memory_ = {};
+  if (running_) core_.metrics.StopCall(method_);
+  core_.metrics.CountCall(method_, status, SteadyNow() - arrival_);
   // The thread that ended the call during the read may still be using it.
   limits_.reading.Leave(context_);
   if (running_) limits_.running.Leave(context_);

@@ -42,8 +42,9 @@ class IncomingCall {
     ActiveCalls& running;
   };
 
-  // `core` and `context` must outlive the call.
-  IncomingCall(ServerCore& core, Limits limits,
+  // `method` is the RPC, such as "Expand"; a string literal. `core` and
+  // `context` must outlive the call.
+  IncomingCall(ServerCore& core, const char* method, Limits limits,
                ::grpc::CallbackServerContext* context);
   IncomingCall(const IncomingCall&) = delete;
   IncomingCall& operator=(const IncomingCall&) = delete;
@@ -70,8 +71,9 @@ class IncomingCall {
   void AwaitClient();
   void ClientMadeProgress();
 
-  // Call last, once all memory of the call is freed. May block for a moment.
-  void Leave();
+  // Call last, once all memory of the call is freed. Counts the call, which
+  // ended with `status`, in the server's metrics. May block for a moment.
+  void Leave(const absl::Status& status);
 
   ServerCore& core() const { return core_; }
   ::grpc::CallbackServerContext& context() const { return *context_; }
@@ -83,8 +85,10 @@ class IncomingCall {
 
  private:
   ServerCore& core_;
+  const char* const method_;
   const Limits limits_;
   ::grpc::CallbackServerContext* const context_;
+  const SteadyTime arrival_;
   const SteadyTime deadline_;
   const std::string client_;
   ConnectionCalls::Place place_;

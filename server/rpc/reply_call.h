@@ -59,11 +59,11 @@ class ReplyCall final : public ::grpc::ServerGenericBidiReactor {
   void MakeReply();
   void End(const absl::Status& status);
 
-  const char* const name_;
   IncomingCall call_;
   std::unique_ptr<ReplyMaker> maker_;
   PoolTask task_;
   ::grpc::ByteBuffer reply_;
+  absl::Status status_;  // what the call ended with
 };
 
 }  // namespace millrace
