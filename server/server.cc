@@ -22,11 +22,13 @@
 #include "common/grpc/tls/allowed_names.h"
 #include "common/grpc/tls/certificates.h"
 #include "common/grpc/tls/tls.h"
+#include "common/metrics/families.h"
+#include "common/metrics/process_metrics.h"
 #include "common/net/host_port.h"
 #include "common/net/listening_socket.h"
-#include "common/tier/device_tier.h"
 #include "common/wire/error_info.h"
 #include "server/core/core.h"
+#include "server/core/scraped.h"
 #include "server/load/acceptor.h"
 #include "server/load/request_limits.h"
 #include "server/port_check.h"
@@ -110,6 +112,14 @@ absl::StatusOr<std::unique_ptr<Fleet>> MakeFleet(const Store& store,
   if (fleet.ok()) return fleet;
   return InvalidField(
       {.field = "peers", .limit = std::string(fleet.status().message())});
+}
+
+void WarnIfLeafOnly(const ServerCore& core) {
+  if (!core.IsLeafOnly()) return;
+  spdlog::warn(
+      "this server has {} of {} partitions and no --peers: it answers leaf "
+      "calls, but fails batches that need other partitions",
+      core.store->mapped_partitions().size(), core.store->partition_count());
 }
 
 // Bytes of incoming requests that gRPC may hold for all clients together;
@@ -227,6 +237,7 @@ absl::StatusOr<std::unique_ptr<SamplerServer>> SamplerServer::Start(
   state->core = std::make_unique<ServerCore>(
       std::move(loaded), std::move(options), std::move(fleet));
   state->service = std::make_unique<SamplerService>(*state->core);
+  WarnIfLeafOnly(*state->core);
   MILLRACE_RETURN_IF_ERROR(state->StartGrpc());
   state->port_check =
       std::make_unique<PortCheck>(socket->local_address(), state->tls);
@@ -281,45 +292,34 @@ bool SamplerServer::HasFailedDevice() const {
   return state_->core->device_failed;
 }
 
+bool SamplerServer::IsLeafOnly() const { return state_->core->IsLeafOnly(); }
+
 absl::Status SamplerServer::CheckPort(absl::Duration timeout) const {
   return state_->port_check->Ask(timeout);
 }
 
 std::string SamplerServer::Metrics() const {
   const ServerCore& core = *state_->core;
-  ServerMetrics::Scraped scraped;
-  scraped.inflight_bytes = static_cast<double>(core.admission.in_use());
-  scraped.max_inflight_bytes = static_cast<double>(core.admission.limit());
-  scraped.running_calls = static_cast<double>(core.sample_calls.count() +
-                                              core.gather_calls.count());
-  for (const ActiveCalls* calls :
-       {&core.reading_calls, &core.reading_describe_calls, &core.sample_calls,
-        &core.gather_calls, &core.leaf_calls, &core.describe_calls}) {
-    scraped.calls_ended_for_others +=
-        static_cast<double>(calls->ended_for_others());
-  }
-  scraped.peer_calls = static_cast<double>(core.peer_hedging.calls());
-  scraped.hedged_peer_calls = static_cast<double>(core.peer_hedging.hedges());
-  scraped.open_connections = state_->acceptor->open();
-  scraped.refused_connections =
-      static_cast<double>(state_->acceptor->refused());
+  Scraped scraped = Scrape(core);
+  const Acceptor& acceptor = *state_->acceptor;
+  scraped.open_connections = acceptor.open();
+  scraped.refused_connections = static_cast<double>(acceptor.refused());
   scraped.connections_ended_for_others =
-      static_cast<double>(state_->acceptor->ended_for_others());
-  scraped.damaged_partitions =
-      static_cast<double>(core.damage.damaged().size());
-  scraped.hops = core.hops.counts();
-  if (core.features != nullptr) scraped.feature_rows = core.features->counts();
-  scraped.feature_rows.cpu += core.cpu_rows;
-  scraped.copies = core.copies;
-  scraped.gpus = MemoryOfDevices(core.gpus);
-  if (state_->scrubber != nullptr) {
-    scraped.scrubbed_bytes = static_cast<double>(state_->scrubber->bytes());
+      static_cast<double>(acceptor.ended_for_others());
+  if (const Scrubber* scrubber = state_->scrubber.get()) {
+    scraped.scrub = {
+        .bytes = static_cast<double>(scrubber->bytes()),
+        .damaged_files = static_cast<double>(scrubber->damaged_files()),
+        .passes = static_cast<double>(scrubber->rounds())};
   }
   if (state_->tls != nullptr) {
     scraped.certificate_expiry = absl::ToDoubleSeconds(
         state_->tls->current()->not_after() - absl::UnixEpoch());
   }
-  return core.metrics.Print(scraped);
+  MetricFamilies all = ProcessMetrics();
+  AddFamilies(FamiliesOf(scraped), all);
+  AddFamilies(core.metrics.Collect(), all);
+  return PrintMetrics(all);
 }
 
 }  // namespace millrace

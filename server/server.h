@@ -59,6 +59,10 @@ class SamplerServer {
   // Whether a GPU has failed, so that the process has to be restarted.
   bool HasFailedDevice() const;
 
+  // Whether the server has some partitions only and no peers, so that it fails
+  // batches that need the others.
+  bool IsLeafOnly() const;
+
   // Whether the port answers; see PortCheck::Ask().
   absl::Status CheckPort(absl::Duration timeout) const;
 

@@ -5,6 +5,9 @@
 
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/metrics/families.h"
+#include "common/metrics/process_metrics.h"
+#include "server/core/scraped.h"
 
 namespace millrace {
 namespace {
@@ -26,6 +29,13 @@ HttpResponse No(const std::string& why) {
 }
 
 HttpResponse Starting() { return No("starting: the store is being opened"); }
+
+// The metrics of a server that has no store yet.
+std::string MetricsAtStart() {
+  MetricFamilies all = ProcessMetrics();
+  AddFamilies({ReadyFamily(false), DrainingFamily(false)}, all);
+  return PrintMetrics(all);
+}
 
 HttpResponse Answers(const SamplerServer& server, const std::string& what) {
   if (server.HasFailedDevice()) {
@@ -63,10 +73,9 @@ std::shared_ptr<SamplerServer> StatusPages::server() const {
 
 HttpResponse StatusPages::Metrics() const {
   const auto server = this->server();
-  if (server == nullptr) return Starting();
   HttpResponse response;
-  response.type = "text/plain; version=0.0.4; charset=utf-8";
-  response.body = server->Metrics();
+  response.type = std::string(kMetricsContentType);
+  response.body = server == nullptr ? MetricsAtStart() : server->Metrics();
   return response;
 }
 
@@ -82,7 +91,10 @@ HttpResponse StatusPages::Readiness() const {
   if (!server->HasIntactPartition()) {
     return No("damaged: the log names the file");
   }
-  return Answers(*server, "ready");
+  return Answers(*server, server->IsLeafOnly()
+                              ? "ready for leaf calls only: this server has "
+                                "some partitions and no peers"
+                              : "ready");
 }
 
 }  // namespace millrace

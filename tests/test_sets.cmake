@@ -36,6 +36,7 @@ set(MILLRACE_FLEET_TESTS
     fair_clients_test fleet_commands_test fleet_test
     frame_stream_test http_server_test job_flags_test large_requests_test
     long_lists_test member_keeper_test memory_limits_test methods_test
+    metrics_of_calls_test
     open_source_test peer_expand_test peer_picker_test port_check_test
     refusals_test remote_batch_source_test reset_calls_test
     sample_command_test seed_lookup_test server_drain_test

@@ -16,6 +16,7 @@
 #include "common/sample/draw/draw.h"
 #include "common/wire/error_info.h"
 #include "common/wire/frame.h"
+#include "server/load/refusal.h"
 #include "server/load/request_limits.h"
 namespace millrace {
 namespace {
@@ -116,11 +117,11 @@ absl::Status ServerCore::CheckTarget(uint32_t partition,
   const std::string& ours = store->manifest().fingerprint;
   const int asked = static_cast<int>(std::min<uint32_t>(partition, INT32_MAX));
   if (!fingerprint.empty() && fingerprint != ours) {
-    return WithErrorInfo(
-        absl::FailedPreconditionError(
-            StrCat("this server has another store: fingerprint ", ours,
-                   ", not ", fingerprint, "\nserve one store everywhere")),
-        {.partition = asked, .moved = true});
+    const absl::Status other = absl::FailedPreconditionError(
+        StrCat("this server has another store: fingerprint ", ours, ", not ",
+               fingerprint, "\nserve one store everywhere"));
+    return WithErrorInfo(WithRefusal(other, RefusalReason::kStore),
+                         {.partition = asked, .moved = true});
   }
   const auto& served = store->mapped_partitions();
   if (!std::binary_search(served.begin(), served.end(),
@@ -129,9 +130,10 @@ absl::Status ServerCore::CheckTarget(uint32_t partition,
     for (const int part : served) {
       list += StrCat(list.empty() ? "" : ",", part);
     }
-    return WithErrorInfo(absl::FailedPreconditionError(StrCat(
-                             "partition ", partition, " is not served here (",
-                             list, " of ", store->partition_count(), " are)")),
+    const absl::Status elsewhere = absl::FailedPreconditionError(
+        StrCat("partition ", partition, " is not served here (", list, " of ",
+               store->partition_count(), " are)"));
+    return WithErrorInfo(WithRefusal(elsewhere, RefusalReason::kPartition),
                          {.partition = asked, .moved = true});
   }
   return damage.Check(asked);
@@ -142,6 +144,15 @@ bool ServerCore::ReadsAll() const {
     if (!Reads(part)) return false;
   }
   return true;
+}
+
+bool ServerCore::IsReady() const {
+  return !sample_calls.draining() && !damage.AreAllDamaged() && !device_failed;
+}
+
+bool ServerCore::IsLeafOnly() const {
+  return fleet == nullptr && store->mapped_partitions().size() <
+                                 static_cast<size_t>(store->partition_count());
 }
 
 absl::StatusOr<bool> ServerCore::Draw(int partition, const DrawContext& context,

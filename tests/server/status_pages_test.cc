@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "tests/support/captured_log.h"
 #include "tests/support/socket_client.h"
 #include "tests/support/store_builder.h"
 #include "tests/support/test_ca.h"
@@ -20,6 +21,7 @@ using ::testing::AllOf;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using testing::HttpGet;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 constexpr char kYes[] = "HTTP/1.1 200 OK\r\n";
@@ -67,12 +69,50 @@ class StatusPagesTest : public testing::DirectoryTest {
 };
 
 TEST_F(StatusPagesTest, FailUntilThereIsAServer) {
-  for (const char* path : {"/metrics", "/healthz", "/readyz"}) {
+  for (const char* path : {"/healthz", "/readyz"}) {
     EXPECT_THAT(Get(path), AllOf(StartsWith(kNo), HasSubstr("starting")));
   }
   Serve();
   EXPECT_THAT(Get("/healthz"), AllOf(StartsWith(kYes), EndsWith("ok\n")));
   EXPECT_THAT(Get("/readyz"), AllOf(StartsWith(kYes), EndsWith("ready\n")));
+}
+
+TEST_F(StatusPagesTest, MetricsAreThereBeforeTheStore) {
+  EXPECT_THAT(Get("/metrics"),
+              AllOf(StartsWith(kYes), HasSubstr("\nmillrace_ready 0\n"),
+                    HasSubstr("\nmillrace_draining 0\n"),
+                    HasSubstr("\nmillrace_build_info{version=\""),
+                    HasSubstr("\nprocess_resident_memory_bytes "),
+                    Not(HasSubstr("millrace_store_info"))));
+  Serve();
+  EXPECT_THAT(Get("/metrics"),
+              AllOf(StartsWith(kYes), HasSubstr("\nmillrace_ready 1\n"),
+                    HasSubstr("\nmillrace_store_info{"),
+                    HasSubstr("\nmillrace_build_info{version=\""),
+                    HasSubstr("\nprocess_resident_memory_bytes ")));
+}
+
+TEST_F(StatusPagesTest, ServerOfSomePartitionsWithoutPeersSaysSo) {
+  const auto serve = [&](const std::string& peers) {
+    ServerOptions options;
+    options.peers = peers;
+    pages_->SetServer(
+        SamplerServer::Start(Store::Open(directory_ / "parts", {1}).value(),
+                             options)
+            .value());
+  };
+  ASSERT_TRUE(
+      testing::WriteGraph(testing::SmallGraph(), 2, directory_ / "parts").ok());
+  serve("127.0.0.1:1");
+  EXPECT_THAT(Get("/readyz"), AllOf(StartsWith(kYes), EndsWith("ready\n")));
+  testing::CapturedLog log;
+  serve("");
+  EXPECT_THAT(log.text(), HasSubstr("this server has 1 of 2 partitions and no "
+                                    "--peers: it answers leaf calls"));
+  EXPECT_THAT(Get("/readyz"),
+              AllOf(StartsWith(kYes),
+                    EndsWith("ready for leaf calls only: this server has some "
+                             "partitions and no peers\n")));
 }
 
 TEST_F(StatusPagesTest, ShowMetricsInPrometheusFormat) {
@@ -93,6 +133,9 @@ TEST_F(StatusPagesTest, DrainingServerIsHealthyButNotReady) {
   EXPECT_TRUE(server->Drain(absl::Seconds(10)));
   EXPECT_THAT(Get("/healthz"), StartsWith(kYes));
   EXPECT_THAT(Get("/readyz"), AllOf(StartsWith(kNo), EndsWith("draining\n")));
+  EXPECT_THAT(Get("/metrics"),
+              AllOf(StartsWith(kYes), HasSubstr("\nmillrace_ready 0\n"),
+                    HasSubstr("\nmillrace_draining 1\n")));
 }
 
 TEST_F(StatusPagesTest, ServerThatDoesNotAnswerIsNotHealthy) {

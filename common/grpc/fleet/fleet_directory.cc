@@ -101,6 +101,8 @@ absl::Status FleetDirectory::Learn(const v1::DescribeReply& reply,
                .sample_p99 = absl::Seconds(reply.load().sample_p99_seconds()),
                .sample_calls = reply.load().sample_calls(),
                .resident_bytes = reply.load().resident_bytes()};
+  info.leaf_only = reply.leaf_only();
+  info.failure = reply.failure();
   if (reply.protocol_version() != kProtocolVersion ||
       reply.sampling_version() != kSamplingVersion) {
     return absl::FailedPreconditionError(StrCat(

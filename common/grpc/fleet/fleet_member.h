@@ -51,6 +51,8 @@ struct FleetMemberInfo {
   uint64_t max_inflight_bytes = 0;
   absl::Duration uptime;
   ServerLoad load;
+  bool leaf_only = false;    // has some partitions only, and no peers
+  std::string failure;       // why it has to be restarted; empty if not
   bool other_store = false;  // the reason for kRefused
   absl::Status error;        // the last failure; OK once it has answered since
 };
