@@ -19,6 +19,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/cli/memory_flags.h"
+#include "common/cli/metrics_flags.h"
 #include "common/cli/numbers.h"
 #include "common/cli/program.h"
 #include "common/cli/words.h"
@@ -39,13 +40,12 @@ struct Arguments {
   std::string partition;
   std::string advertise;
   std::string port_file;
-  std::string metrics;
+  MetricsFlags metrics;
   MemoryFlags memory;
   double cache_ratio = 0;
   std::string drain_timeout = "30s";
   bool verify = false;
   bool plaintext = false;
-  bool metrics_plaintext = false;
   std::string client_auth;  // empty if not given
   ServerOptions server;
 };
@@ -136,16 +136,12 @@ void AddTls(CLI::App& group, Arguments& args) {
 }
 
 void AddMetrics(CLI::App& group, Arguments& args) {
-  group
-      .add_option("--metrics", args.metrics,
-                  "address for Prometheus metrics (/metrics) and probes "
-                  "(/healthz, /readyz), over HTTP without TLS; port 0 picks a "
-                  "free one")
-      ->type_name("HOST:PORT")
-      ->check(CheckListen);
-  group.add_flag("--metrics-plaintext", args.metrics_plaintext,
-                 "also serve --metrics to other hosts; --plaintext implies "
-                 "it");
+  args.metrics.AddTo(
+      group,
+      "address for a page to look at (/), Prometheus metrics (/metrics) and "
+      "probes (/healthz, /readyz), over HTTP without TLS; port 0 picks a free "
+      "one",
+      "also serve --metrics to other hosts; --plaintext implies it");
 }
 
 void AddResources(CLI::App& group, Arguments& args) {
@@ -229,18 +225,6 @@ absl::Status DecideTls(const Arguments& args, ServerOptions& server) {
              "--plaintext if everyone in the network may read the graph"));
 }
 
-// Metrics, like --listen, are exposed to other hosts only on request.
-absl::Status CheckMetrics(const Arguments& args, const HostPort& address) {
-  if (args.plaintext || args.metrics_plaintext || IsLoopback(address.host)) {
-    return absl::OkStatus();
-  }
-  return UsageError(
-      StrCat("--metrics ", args.metrics,
-             " can be reached from other hosts, but metrics are not "
-             "encrypted\nadd --metrics-plaintext if everyone in the network "
-             "may read them"));
-}
-
 absl::Status WritePortFile(const std::string& path, int port) {
   return ReplaceFile(path, StrCat(path, ".tmp.", getpid()),
                      [port](const std::filesystem::path& temporary) {
@@ -261,10 +245,9 @@ sigset_t HoldSignals() {
 
 // Returns null without --metrics.
 absl::StatusOr<std::unique_ptr<StatusPages>> StartPages(const Arguments& args) {
-  if (args.metrics.empty()) return std::unique_ptr<StatusPages>();
+  if (!args.metrics.given()) return std::unique_ptr<StatusPages>();
   MILLRACE_ASSIGN_OR_RETURN(const HostPort address,
-                            ParseHostPort(args.metrics, /*min_port=*/0));
-  MILLRACE_RETURN_IF_ERROR(CheckMetrics(args, address));
+                            args.metrics.Address(args.plaintext));
   // The threads of the pages must not receive the signals. Restores the mask,
   // because opening the store must stay interruptible.
   const sigset_t before = HoldSignals();
@@ -309,6 +292,7 @@ absl::Status Serve(const Arguments& args) {
                              " is not a duration; use 30s or 2m"));
   }
   ServerOptions options = args.server;
+  options.advertise = args.advertise;
   MILLRACE_RETURN_IF_ERROR(DecideTls(args, options));
   MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<StatusPages> pages,
                             StartPages(args));

@@ -7,6 +7,7 @@
 #include <grpcpp/resource_quota.h>
 
 #include <chrono>
+#include <filesystem>
 #include <utility>
 
 #include "absl/base/call_once.h"
@@ -29,6 +30,7 @@
 #include "server/load/acceptor.h"
 #include "server/load/request_limits.h"
 #include "server/port_check.h"
+#include "server/rpc/leaf_handlers.h"
 #include "server/rpc/service.h"
 #include "server/scrubber.h"
 #include "spdlog/spdlog.h"
@@ -118,6 +120,12 @@ absl::StatusOr<std::unique_ptr<Fleet>> MakeFleet(const Store& store,
 // of the limits; the rest is for requests that have not arrived completely.
 size_t RequestBytes(const ServerOptions& options) {
   return (options.max_inflight_bytes + options.max_leaf_bytes) / 2;
+}
+
+// The last name of a path, even if that ends in a slash.
+std::string FolderName(const std::filesystem::path& path) {
+  return path.has_filename() ? path.filename().string()
+                             : path.parent_path().filename().string();
 }
 
 // Passes connections that Acceptor has accepted to gRPC.
@@ -280,6 +288,29 @@ bool SamplerServer::HasFailedDevice() const {
 
 absl::Status SamplerServer::CheckPort(absl::Duration timeout) const {
   return state_->port_check->Ask(timeout);
+}
+
+FleetStatus SamplerServer::Status() const {
+  const ServerCore& core = *state_->core;
+  const Manifest& manifest = core.store->manifest();
+  FleetStatus status;
+  status.state = HasFailedDevice()       ? "failed"
+                 : draining()            ? "draining"
+                 : !HasIntactPartition() ? "damaged"
+                                         : "ready";
+  status.address =
+      core.options.advertise.empty() ? state_->address : core.options.advertise;
+  status.store = FolderName(core.store->path());
+  status.store_uuid = manifest.uuid;
+  status.fingerprint = manifest.fingerprint;
+  status.parts = manifest.partition_count();
+  status.self = DescribeSelf(core);
+  status.version = status.self.version;
+  status.has_peers = core.fleet != nullptr;
+  if (status.has_peers) status.peers = core.fleet->Members();
+  status.copies = core.copies;
+  status.gpus = MemoryOfDevices(core.gpus);
+  return status;
 }
 
 std::string SamplerServer::Metrics() const {

@@ -86,6 +86,7 @@ absl::Status AnswerHasEdges(const ServerCore& core,
 void AnswerDescribe(const ServerCore& core, v1::DescribeReply& reply) {
   ManifestToProto(core.store->manifest(), reply);
   reply.set_version(MILLRACE_VERSION);
+  reply.set_instance(core.instance);
   reply.set_protocol_version(kProtocolVersion);
   const std::map<int, std::string> damaged = core.damage.damaged();
   for (const int part : core.store->mapped_partitions()) {
@@ -101,6 +102,16 @@ void AnswerDescribe(const ServerCore& core, v1::DescribeReply& reply) {
   reply.set_inflight_bytes(core.admission.in_use());
   reply.set_max_inflight_bytes(core.admission.limit());
   reply.set_uptime_seconds(absl::ToDoubleSeconds(SteadyNow() - core.started));
+}
+
+FleetMemberInfo DescribeSelf(const ServerCore& core) {
+  v1::DescribeReply reply;
+  AnswerDescribe(core, reply);
+  FleetMemberInfo info;
+  TakeAnswer(reply, info);
+  info.state = reply.draining() ? FleetMemberInfo::State::kDraining
+                                : FleetMemberInfo::State::kReady;
+  return info;
 }
 
 }  // namespace millrace
