@@ -18,6 +18,7 @@
 #include "client/train/main/cuda_program.h"
 #include "client/train/main/train_advice.h"
 #include "client/train/main/train_flags.h"
+#include "client/train/main/train_pages.h"
 #include "client/train/main/warning_lines.h"
 #include "client/train/trainer.h"
 #include "common/base/log.h"
@@ -106,21 +107,40 @@ absl::StatusOr<std::unique_ptr<Accelerator>> OpenAccelerator(
   return nullptr;
 }
 
+// Starts the pages of --metrics; null without it.
+absl::StatusOr<std::unique_ptr<TrainPages>> StartPages(
+    const TrainCommand& command, const GroupAddress& rank) {
+  if (!command.flags.has_metrics()) return nullptr;
+  MILLRACE_ASSIGN_OR_RETURN(
+      const HostPort address,
+      command.flags.MetricsAddress(rank.local_rank.value_or(0)));
+  MILLRACE_ASSIGN_OR_RETURN(
+      std::unique_ptr<TrainPages> pages,
+      TrainPages::Start(address, command.source.Describe()));
+  LogInfo(StrCat("status and metrics at http://", pages->address(), "/"));
+  return pages;
+}
+
 absl::Status TrainInGroup(const TrainCommand& command,
                           const GroupAddress& group, TrainOptions options,
                           Collectives& collectives) {
   MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Accelerator> opened,
                             OpenAccelerator(command, group));
   Accelerator& accelerator = opened == nullptr ? CpuAccelerator() : *opened;
+  MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<TrainPages> pages,
+                            StartPages(command, group));
   MILLRACE_ASSIGN_OR_RETURN(std::shared_ptr<BatchSource> source,
                             command.source.Open(GpuOf(accelerator, options)));
   if (command.flags.InferSeedType(source->manifest(), options.job) &&
       collectives.rank() == 0) {
     LogSeedType(options.job);
   }
-  MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer,
-                            Trainer::Create(std::move(source), collectives,
-                                            std::move(options), accelerator));
+  if (pages != nullptr) pages->SetSource(source);
+  MILLRACE_ASSIGN_OR_RETURN(
+      const std::unique_ptr<Trainer> trainer,
+      Trainer::Create(std::move(source), collectives, std::move(options),
+                      accelerator,
+                      pages == nullptr ? nullptr : pages->monitor()));
   const absl::Status run = trainer->Run();
   // The others need not wait until this rank has left the group.
   if (!run.ok()) collectives.Fail(WithTrainAdvice(run));
@@ -169,7 +189,11 @@ absl::Status Train(const TrainCommand& command) {
 
 // Wrong options show before GPUs are looked for.
 absl::Status CheckOptions(const TrainFlags& flags, int workers) {
-  return flags.Options(std::max(workers, 1)).status();
+  const int count = std::max(workers, 1);
+  if (flags.has_metrics()) {
+    MILLRACE_RETURN_IF_ERROR(flags.MetricsAddress(count - 1).status());
+  }
+  return flags.Options(count).status();
 }
 
 // A GPU that cannot be opened.
