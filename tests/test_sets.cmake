@@ -59,14 +59,14 @@ set(MILLRACE_SERIAL_TESTS
     job_proto_test job_rules_test job_texts_test label_summary_test
     line_reader_test lineage_command_test lineage_test load_store_test
     local_fleet_test manifest_proto_test manifest_test
-    mapped_neighbor_source_test method_job_test
+    man_page_test mapped_neighbor_source_test method_job_test
     metis_partition_test missing_rows_test negatives_test npy_graph_test
     npy_rows_test npy_test npz_formats_test numbers_test ogb_test
     option_errors_test output_test owner_groups_test partition_formats_test
     partition_test philox_many_test pick_slots_test program_test
     progress_test relabel_test replica_failure_test request_plan_test
     resolve_job_test resolve_seeds_test restored_rows_test schema_test
-    seed_schedule_test select_edges_test split_requests_test status_test
+    seed_schedule_test select_edges_test serve_flags_test split_requests_test status_test
     store_commands_test store_test store_writer_test strings_test
     temporal_test torch_file_test train_graph_test triples_test tu_test
     unpickler_test verify_test walk_budget_test walk_test weights_test
@@ -96,8 +96,8 @@ set(MILLRACE_SLOW_TESTS
     lost_server_test memory_tiers_test mixed_abuse_test npy_import_test oracle_compare
     oracle_edges_test programs_test quickstart_test replicas_test
     slow_replicas_test soak_test status_pages_test test_entries_test
-    train_group_test train_hostile_checkpoint_test train_memory_test
-    train_metrics_test
+    train_colocated_test train_group_test train_hostile_checkpoint_test
+    train_memory_test train_metrics_test
     train_rendezvous_test train_resume_test train_script_test
     train_supervise_test train_torch_load_test trainer_test typed_trainer_test)
 
@@ -106,7 +106,7 @@ set(MILLRACE_SLOW_TESTS
 # release only; other tests run the same code.
 set(MILLRACE_MANY_STARTS_TESTS
     added_split_test compressed_import_test golden_digests_test npy_import_test
-    programs_test replicas_test sampling_test secure_fleet_test
+    partial_copy_test programs_test replicas_test sampling_test secure_fleet_test
     store_edits_test)
 
 # Tests of code that runs on GPUs.

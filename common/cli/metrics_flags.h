@@ -18,6 +18,8 @@ class MetricsFlags {
              const std::string& plaintext);
 
   bool given() const { return !metrics_.empty(); }
+  // The address as given; empty if it was not.
+  const std::string& text() const { return metrics_; }
   // The address, if one was given. INVALID_ARGUMENT: other hosts could read it,
   // and neither --metrics-plaintext nor `for_others` allows that.
   absl::StatusOr<HostPort> Address(bool for_others = false) const;

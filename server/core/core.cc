@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/host_memory.h"
+#include "common/base/log.h"
 #include "common/base/status_lines.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
@@ -18,8 +19,6 @@
 #include "common/wire/error_info.h"
 #include "common/wire/frame.h"
 #include "server/load/request_limits.h"
-#include "spdlog/spdlog.h"
-
 namespace millrace {
 namespace {
 
@@ -170,7 +169,8 @@ absl::StatusOr<bool> ServerCore::Draw(int partition, const DrawContext& context,
 
 absl::Status ServerCore::DeviceError(const absl::Status& status) {
   if (absl::IsUnavailable(status) && !device_failed.exchange(true)) {
-    spdlog::error("{}; restart this server", FirstLine(status));
+    LogError(LogComponent::kServer,
+             StrCat(FirstLine(status), "; restart this server"));
     if (on_device_failure != nullptr) on_device_failure();
   }
   if (absl::IsResourceExhausted(status) && !SaysWhenToRetry(status)) {
