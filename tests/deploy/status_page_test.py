@@ -27,6 +27,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tests/support"))
 from free_port import free_port  # noqa: E402  (its folder comes first)
 
+# The first of these builds that is there.
+BUILDS = [ROOT / "build" / name for name in ("release", "cuda")]
 LIMIT = 60.0  # seconds
 HOSTILE = ("</script><script>document.title='owned'</script>"
            "<img src=x onerror=\"document.title='owned'\"> " + "long" * 40)
@@ -400,10 +402,13 @@ class StatusPageTest(unittest.TestCase):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--bin", type=pathlib.Path,
-                        default=ROOT / "build/cuda/bin")
+    build = next(filter(pathlib.Path.exists, BUILDS), BUILDS[0])
+    parser.add_argument("--bin", type=pathlib.Path, default=build / "bin")
     parser.add_argument("--shots", type=pathlib.Path)
     flags, rest = parser.parse_known_args()
     install()
+    # Where a build for GPUs finds a CUDA runtime without them.
+    os.environ.setdefault("LD_LIBRARY_PATH",
+                          str(flags.bin.parent / "tests/ptxemu/lib"))
     StatusPageTest.bin, StatusPageTest.shots = flags.bin, flags.shots
     unittest.main(argv=[__file__, "-v", *rest])
