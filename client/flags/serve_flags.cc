@@ -8,7 +8,7 @@
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
-#include "common/cli/numbers.h"
+#include "common/cli/partition_list.h"
 #include "common/graph/store.h"
 #include "common/grpc/fleet/address_list.h"
 #include "common/net/host_port.h"

@@ -4,13 +4,9 @@
 #include <cerrno>
 #include <cmath>
 #include <optional>
-#include <set>
 #include <stdexcept>
 #include <string>
 
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_split.h"
-#include "common/base/field_error.h"
 #include "common/base/strings.h"
 #include "common/cli/command_tree.h"
 
@@ -113,21 +109,6 @@ CLI::Validator Number(double min, double max) {
                               : StrCat("a number from ", min, " to ", max));
       },
       "");
-}
-
-absl::StatusOr<std::vector<int>> ParsePartitions(const std::string& text) {
-  if (text == "all") return std::vector<int>();
-  std::set<int> partitions;
-  for (const absl::string_view piece : absl::StrSplit(text, ',')) {
-    int number = 0;
-    if (!absl::SimpleAtoi(piece, &number) || number < 0) {
-      return UsageError(
-          StrCat("--partition ", text, ": \"", std::string(piece),
-                 "\" is not a partition; use a number, a list 0,2 or all"));
-    }
-    partitions.insert(number);
-  }
-  return std::vector<int>(partitions.begin(), partitions.end());
 }
 
 }  // namespace millrace

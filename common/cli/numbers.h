@@ -4,10 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
-#include <string>
-#include <vector>
-
-#include "absl/status/statusor.h"
 
 namespace millrace {
 
@@ -26,9 +22,5 @@ CLI::Validator WholeNumber(int64_t min, int64_t max);
 
 // For CLI::Option::check: a number in [min, max]; `max` may be infinite.
 CLI::Validator Number(double min, double max);
-
-// The partitions in a value of --partition, ascending: "2", "0,2"; empty for
-// "all". INVALID_ARGUMENT, as of UsageError(): anything else.
-absl::StatusOr<std::vector<int>> ParsePartitions(const std::string& text);
 
 }  // namespace millrace

@@ -49,9 +49,11 @@ std::vector<std::string> ValuesOf(const CLI::Option& option) {
   return values;
 }
 
-// "# --threads = 0", "# --peers" for an option that has not been given.
+// "# threads = 0", "# peers =" for an option that has not been given.
 std::string DefaultLine(const CLI::Option& option, const std::string& name) {
-  const std::string shown = Printable(option.get_default_str());
+  const bool flag = option.get_expected_max() == 0;
+  const std::string shown =
+      flag ? "false" : Printable(option.get_default_str());
   return StrCat("# ", name, " =", shown.empty() ? "" : StrCat(" ", shown),
                 "\n");
 }

@@ -105,7 +105,7 @@ void ReadLogFormat(int argc, char** argv) {
       format = std::string(argument);
     }
   }
-  if (format == kJson) SetLogFormat(LogFormat::kJson);
+  SetLogFormat(format == kJson ? LogFormat::kJson : LogFormat::kText);
 }
 
 LogLevel LevelOf(const std::string& word) {

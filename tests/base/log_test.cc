@@ -27,32 +27,37 @@ using ::testing::Not;
 
 // What nobody should put into a log, but a client or a file might.
 const std::string kHostile =
-    "a\nfake\r line\x1b[31m\x01 \"q\" \\ = \xff\xfe \xc2\x85 \xe2\x80\xa8 \xc3\xa9";
+    "a\nfake\r line\x1b[31m\x01 \"q\" \\ = \xff\xfe \xc2\x85 \xe2\x80\xa8 "
+    "\xc3\xa9";
 
 std::string Line(const std::string& message, const LogFields& fields,
                  LogFormat format) {
-  return LogLine(
-      {.time = absl::FromUnixMillis(1795890600123),  // of 2026-11-28
-       .level = LogLevel::kInfo,
-       .component = LogComponent::kServer,
-       .message = message,
-       .fields = fields},
-      format);
+  return LogLine({.time = absl::FromUnixMillis(1795890600123),  // of 2026-11-28
+                  .level = LogLevel::kInfo,
+                  .component = LogComponent::kServer,
+                  .message = message,
+                  .fields = fields},
+                 format);
 }
 
 TEST(LogLineTest, TextHasTimeLevelComponentMessageAndFields) {
-  EXPECT_EQ(Line("serving", {{"partitions", "0,2"}, {"tls", false}, {"bytes", 7u},
-                             {"seconds", 0.5}, {"hop", -1}},
+  EXPECT_EQ(Line("serving",
+                 {{"partitions", "0,2"},
+                  {"tls", false},
+                  {"bytes", 7u},
+                  {"seconds", 0.5},
+                  {"hop", -1}},
                  LogFormat::kText),
             "2026-11-28T18:30:00.123Z info server serving partitions=0,2 "
             "tls=false bytes=7 seconds=0.5 hop=-1");
 }
 
 TEST(LogLineTest, TextQuotesValuesThatAreNotPlainWords) {
-  EXPECT_THAT(Line("x", {{"a", "two words"}, {"b", ""}, {"c", "k=v"},
-                         {"d", "say \"\\\""}},
-                   LogFormat::kText),
-              HasSubstr(R"( x a="two words" b="" c="k=v" d="say \"\\\"")"));
+  EXPECT_THAT(
+      Line("x",
+           {{"a", "two words"}, {"b", ""}, {"c", "k=v"}, {"d", "say \"\\\""}},
+           LogFormat::kText),
+      HasSubstr(R"( x a="two words" b="" c="k=v" d="say \"\\\"")"));
 }
 
 TEST(LogLineTest, TextJoinsWhatHappenedAndWhatToDo) {
@@ -62,8 +67,8 @@ TEST(LogLineTest, TextJoinsWhatHappenedAndWhatToDo) {
 
 TEST(LogLineTest, JsonHasTheSameWithTypes) {
   const Json line = Json::parse(
-      Line("it broke\nmend it", {{"tls", true}, {"bytes", 7u}, {"seconds", 0.5},
-                                 {"hop", -1}},
+      Line("it broke\nmend it",
+           {{"tls", true}, {"bytes", 7u}, {"seconds", 0.5}, {"hop", -1}},
            LogFormat::kJson));
   EXPECT_EQ(line, Json::parse(R"({"time": "2026-11-28T18:30:00.123Z",
       "level": "info", "component": "server", "message": "it broke",
@@ -80,8 +85,8 @@ TEST(LogLineTest, HostileTextStaysInItsLineAndField) {
     EXPECT_THAT(line, Not(HasSubstr("\xc2\x85")));
     EXPECT_THAT(line, Not(HasSubstr("\xe2\x80\xa8")));
   }
-  const Json json = Json::parse(
-      Line("x", {{"client", kHostile}}, LogFormat::kJson));
+  const Json json =
+      Json::parse(Line("x", {{"client", kHostile}}, LogFormat::kJson));
   EXPECT_EQ(json["client"],
             "a\nfake\r line\x1b[31m\x01 \"q\" \\ = \xef\xbf\xbd\xef\xbf\xbd "
             "\xc2\x85 \xe2\x80\xa8 \xc3\xa9");

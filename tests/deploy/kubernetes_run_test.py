@@ -180,6 +180,10 @@ class PodsTest(unittest.TestCase):
         ranks = self.start_trainers("--epochs", "200", "--checkpoint-every",
                                     "1")
         self.await_checkpoint(ranks)
+        for rank in ranks:
+            there, metrics = rank.get("/metrics", "metrics")
+            self.assertTrue(there, metrics)
+            self.assertIn("millrace_trainer_steps_total", metrics)
         ranks[1].kill()
         self.assertEqual(ranks[0].wait(60), 1, ranks[0].log.read_text())
         ranks = self.start_trainers("--epochs", "1")

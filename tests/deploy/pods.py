@@ -193,19 +193,24 @@ class Pod:
         libraries = os.environ.get("LD_LIBRARY_PATH", "").split(":")
         return [path for path in [str(self.node.binary), *libraries] if path]
 
-    def probe(self, name):
-        """Whether a probe of the container passes, and the page's text."""
-        http_get = self.container[name]["httpGet"]
+    def get(self, path, port_name, seconds=5):
+        """Whether a page of the container is there, and its text or why not."""
         port = next(one["containerPort"] for one in self.container["ports"]
-                    if one["name"] == http_get["port"])
-        connection = http.client.HTTPConnection(
-            self.address, port, timeout=self.container[name]["timeoutSeconds"])
+                    if one["name"] == port_name)
+        connection = http.client.HTTPConnection(self.address, port,
+                                                timeout=seconds)
         try:
-            connection.request("GET", http_get["path"])
+            connection.request("GET", path)
             answer = connection.getresponse()
             return answer.status == 200, answer.read().decode().strip()
         except OSError as error:
             return False, str(error)
+
+    def probe(self, name):
+        """Whether a probe of the container passes, and the page's text."""
+        wanted = self.container[name]["httpGet"]
+        return self.get(wanted["path"], wanted["port"],
+                        self.container[name]["timeoutSeconds"])
 
     def await_probe(self, name, seconds):
         deadline = time.monotonic() + seconds
