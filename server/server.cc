@@ -7,6 +7,7 @@
 #include <grpcpp/resource_quota.h>
 
 #include <chrono>
+#include <filesystem>
 #include <utility>
 
 #include "absl/base/call_once.h"
@@ -32,6 +33,7 @@
 #include "server/load/acceptor.h"
 #include "server/load/request_limits.h"
 #include "server/port_check.h"
+#include "server/rpc/leaf_handlers.h"
 #include "server/rpc/service.h"
 #include "server/scrubber.h"
 namespace millrace {
@@ -116,10 +118,11 @@ absl::StatusOr<std::unique_ptr<Fleet>> MakeFleet(const Store& store,
 
 void WarnIfLeafOnly(const ServerCore& core) {
   if (!core.IsLeafOnly()) return;
-  spdlog::warn(
-      "this server has {} of {} partitions and no --peers: it answers leaf "
-      "calls, but fails batches that need other partitions",
-      core.store->mapped_partitions().size(), core.store->partition_count());
+  LogWarning(LogComponent::kServer,
+             StrCat("this server has ", core.store->mapped_partitions().size(),
+                    " of ", core.store->partition_count(),
+                    " partitions and no --peers: it answers leaf calls, but "
+                    "fails batches that need other partitions"));
 }
 
 // Bytes of incoming requests that gRPC may hold for all clients together;
@@ -127,6 +130,12 @@ void WarnIfLeafOnly(const ServerCore& core) {
 // of the limits; the rest is for requests that have not arrived completely.
 size_t RequestBytes(const ServerOptions& options) {
   return (options.max_inflight_bytes + options.max_leaf_bytes) / 2;
+}
+
+// The last name of a path, even if that ends in a slash.
+std::string FolderName(const std::filesystem::path& path) {
+  return path.has_filename() ? path.filename().string()
+                             : path.parent_path().filename().string();
 }
 
 // Passes connections that Acceptor has accepted to gRPC.
@@ -296,6 +305,29 @@ bool SamplerServer::IsLeafOnly() const { return state_->core->IsLeafOnly(); }
 
 absl::Status SamplerServer::CheckPort(absl::Duration timeout) const {
   return state_->port_check->Ask(timeout);
+}
+
+FleetStatus SamplerServer::Status() const {
+  const ServerCore& core = *state_->core;
+  const Manifest& manifest = core.store->manifest();
+  FleetStatus status;
+  status.state = HasFailedDevice()       ? "failed"
+                 : draining()            ? "draining"
+                 : !HasIntactPartition() ? "damaged"
+                                         : "ready";
+  status.address =
+      core.options.advertise.empty() ? state_->address : core.options.advertise;
+  status.store = FolderName(core.store->path());
+  status.store_uuid = manifest.uuid;
+  status.fingerprint = manifest.fingerprint;
+  status.parts = manifest.partition_count();
+  status.self = DescribeSelf(core);
+  status.version = status.self.version;
+  status.has_peers = core.fleet != nullptr;
+  if (status.has_peers) status.peers = core.fleet->Members();
+  status.copies = core.copies;
+  status.gpus = MemoryOfDevices(core.gpus);
+  return status;
 }
 
 std::string SamplerServer::Metrics() const {

@@ -11,6 +11,7 @@
 #include "common/graph/store.h"
 #include "common/tier/load_store.h"
 #include "server/core/options.h"
+#include "server/fleet_status.h"
 
 namespace millrace {
 
@@ -68,6 +69,9 @@ class SamplerServer {
 
   // All metrics in Prometheus' text format.
   std::string Metrics() const;
+
+  // This server and its peers, for the status page.
+  FleetStatus Status() const;
 
  private:
   struct State;

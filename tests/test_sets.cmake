@@ -52,8 +52,8 @@ set(MILLRACE_SERIAL_TESTS
     completion_test csv_rows_test divide_edges_test draw_test
     edge_directory_test edge_feature_test edge_split_writer_test
     elements_test excluded_edges_test expand_reply_reader_test fake_test
-    field_words_test file_test float_cast_test frame_source_test frame_test
-    gather_columns_test gather_test golden_test graph_checks_test
+    field_words_test file_test fleet_status_test float_cast_test
+    frame_source_test frame_test gather_columns_test gather_test golden_test graph_checks_test
     hedging_test help_format_test help_test host_port_test ids_test
     import_command_test importer_test induced_test
     inflated_file_test ip_network_test job_identity_test job_options_test
@@ -97,7 +97,8 @@ set(MILLRACE_SLOW_TESTS
     link_trainer_test lost_server_test memory_tiers_test mixed_abuse_test npy_import_test oracle_compare
     oracle_edges_test programs_test quickstart_test replicas_test
     slow_replicas_test soak_test status_pages_test test_entries_test
-    train_colocated_test train_group_test train_hostile_checkpoint_test train_memory_test
+    train_colocated_test train_group_test train_hostile_checkpoint_test
+    train_memory_test train_metrics_test
     train_rendezvous_test train_resume_test train_script_test
     train_supervise_test train_torch_load_test trainer_test
     traced_batches_test typed_trainer_test)

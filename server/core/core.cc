@@ -2,9 +2,11 @@
 #include "server/core/core.h"
 
 #include <algorithm>
+#include <random>
 #include <thread>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/host_memory.h"
 #include "common/base/log.h"
 #include "common/base/status_lines.h"
@@ -23,6 +25,13 @@ namespace {
 
 // Enough for the largest single request, a set of ids, together with its reply.
 constexpr uint64_t kMinLeafBytes = 192 << 20;
+
+// Distinguishes the servers of a fleet.
+std::string DrawInstance() {
+  std::random_device random;
+  return absl::StrCat(absl::Hex(random(), absl::kZeroPad8),
+                      absl::Hex(random(), absl::kZeroPad8));
+}
 
 ServerOptions Complete(ServerOptions options) {
   if (options.threads < 1) {
@@ -92,6 +101,7 @@ ServerCore::ServerCore(LoadedStore loaded, ServerOptions options_in,
       damage(store->path(), store->mapped_partitions()),
       options(Complete(std::move(options_in))),
       started(SteadyNow()),
+      instance(DrawInstance()),
       fleet(std::move(fleet_in)),
       admission(options.max_inflight_bytes),
       leaf_admission(options.max_leaf_bytes, "leaf call"),
