@@ -278,7 +278,7 @@ absl::StatusOr<absl::Duration> ParseWait(const std::string& option,
     return wait;
   }
   return UsageError(
-      StrCat(option, " ", text, " is not a duration; use 500ms, 30s or 2m"));
+      StrCat(option, " ", text, " is not a duration; use 30s or 2m"));
 }
 
 double Seconds(absl::Duration time) {
