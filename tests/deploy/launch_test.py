@@ -12,6 +12,7 @@ Usage: launch_test.py [--bin DIR] [--data DIR] [--fake-ssh]
   --bin DIR    the programs (default build/cuda/bin or build/release/bin)
 """
 import argparse
+import atexit
 import contextlib
 import importlib.machinery
 import importlib.util
@@ -220,8 +221,9 @@ class LaunchTest(unittest.TestCase):
             daemon = subprocess.Popen(
                 ["/usr/sbin/sshd", "-D", "-f", config],
                 stderr=subprocess.DEVNULL)
-            cls.addClassCleanup(daemon.wait)
-            cls.addClassCleanup(daemon.terminate)
+            # Also after Ctrl-C, when unittest cleans up nothing.
+            atexit.register(daemon.wait)
+            atexit.register(daemon.terminate)
             until = time.monotonic() + LIMIT
             while time.monotonic() < until:
                 with socket.socket() as probe:
