@@ -79,7 +79,8 @@ def run(*words, **options):
                             capture_output=True, timeout=600, check=False,
                             **options)
     if result.returncode != 0:
-        raise AssertionError(f"{words}: {result.stdout}{result.stderr}")
+        raise AssertionError(f"{words}: {result.returncode} {result.stdout}"
+                             f"{result.stderr}")
     return result.stdout
 
 
