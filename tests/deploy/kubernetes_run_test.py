@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the pods of deploy/kubernetes/overlays/two-by-two and trainers on this
 machine without a cluster (pods.py): with their command lines, options, volumes,
-users, probes, mutual TLS and the names of their services. Replaces a server,
-loses a node, and loses a rank.
+users, probes, mutual TLS and the names of their services. Replaces servers,
+loses a node and a rank, and lets servers copy their store (local-store).
 
 Runs on Debian 12 as root (otherwise it ends with 77); installs what
 kubernetes_test.py installs, and `openssl`, `iproute2` and `python3-numpy`, if
@@ -83,11 +83,11 @@ class PodsTest(unittest.TestCase):
         os.chown(cls.folder / "checkpoints", USER, USER)
         make_store(cls.bin, cls.folder / "store", 2)
         cls.secrets = make_secrets(cls.folder / "secrets")
-        cls.fleet, cls.group = (
+        cls.fleet, cls.copying, cls.group = (
             Overlay(kubernetes_test.render(kubernetes_test.OVERLAYS / name))
-            for name in ("two-by-two", "trainers"))
+            for name in ("two-by-two", "local-store", "trainers"))
         maps = {one["metadata"]["name"]: one["data"]
-                for overlay in (cls.fleet, cls.group)
+                for overlay in (cls.fleet, cls.copying, cls.group)
                 for one in overlay.of("ConfigMap")}
         cls.node = pods.Node(
             cls.folder, cls.bin, secrets=cls.secrets, config_maps=maps,
@@ -131,12 +131,13 @@ class PodsTest(unittest.TestCase):
                                  f"{done.stderr}")
         return done.stdout if status == 0 else done.stderr
 
-    def replace(self, name):
-        """Ends a server; a new pod with another address takes its place."""
+    def replace(self, name, overlay):
+        """Ends a server; a new pod of an overlay, with another address, takes
+        its place."""
         old = self.servers[name]
         status = old.terminate()
         self.assertEqual(status, 0, old.log.read_text())
-        workload = self.fleet.named["StatefulSet", name.rpartition("-")[0]]
+        workload = overlay.named["StatefulSet", name.rpartition("-")[0]]
         new = pods.Pod(self.node, workload, name.rpartition("-")[2])
         self.servers[name] = self.node.start(new)
         new.await_probe("readinessProbe", 60)
@@ -165,7 +166,7 @@ class PodsTest(unittest.TestCase):
 
     def test_2_replacing_every_server_changes_no_batch(self):
         for name in list(self.servers):
-            self.replace(name)
+            self.replace(name, self.fleet)
             self.assertEqual(
                 self.millrace("digest", *JOB, secret="operator"),
                 self.expected)
@@ -176,7 +177,15 @@ class PodsTest(unittest.TestCase):
         self.assertEqual(self.millrace("digest", *JOB, secret="operator"),
                          self.expected)
 
-    def test_4_a_lost_rank_ends_the_group_which_then_continues(self):
+    def test_4_servers_copy_only_their_own_partition(self):
+        for name in list(self.servers):
+            self.replace(name, self.copying)
+            copy = self.servers[name].folder / "local/store"
+            self.assertEqual(len(list(copy.glob("part-*"))), 1)
+        self.assertEqual(self.millrace("digest", *JOB, secret="operator"),
+                         self.expected)
+
+    def test_5_a_lost_rank_ends_the_group_which_then_continues(self):
         ranks = self.start_trainers("--epochs", "200", "--checkpoint-every",
                                     "1")
         self.await_checkpoint(ranks)
