@@ -20,6 +20,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -93,6 +94,19 @@ class Rendered(unittest.TestCase):
         for overlay in overlays():
             with self.subTest(overlay.name):
                 self.assertEqual(list(problems(render(overlay))), [])
+
+    def test_the_page_says_how_to_make_more_partitions(self):
+        from kubernetes_checks import Overlay, problems
+        page = (ROOT / "docs/kubernetes.md").read_text()
+        (block,) = re.findall(r"```bash\n([^`]*cp -r partition-1.*?)```", page,
+                              re.DOTALL)
+        with tempfile.TemporaryDirectory() as folder:
+            copied = pathlib.Path(folder) / "deploy/kubernetes"
+            shutil.copytree(ROOT / "deploy/kubernetes", copied)
+            subprocess.run(["bash", "-euc", block], cwd=folder, check=True)
+            documents = render(copied / "overlays/two-by-two")
+        self.assertEqual(len(Overlay(documents).of("StatefulSet")), 4)
+        self.assertEqual(list(problems(documents)), [])
 
     def test_the_rules_are_those_of_the_alerts_file(self):
         subprocess.run([ROOT / "deploy/kubernetes/make_prometheusrule.py",
