@@ -17,6 +17,7 @@
 #include "common/base/check.h"
 #include "common/base/field_error.h"
 #include "common/base/interrupt.h"
+#include "common/base/log.h"
 #include "common/base/mutex.h"
 #include "common/base/status_lines.h"
 #include "common/base/status_macros.h"
@@ -26,14 +27,13 @@
 #include "common/grpc/call/call_timer.h"
 #include "common/grpc/call/hedging.h"
 #include "common/grpc/fleet/fleet.h"
+#include "common/grpc/request_id.h"
 #include "common/grpc/tls/tls.h"
 #include "common/sample/gather.h"
 #include "common/sample/resolve_job.h"
 #include "common/sample/seeds/request_plan.h"
 #include "common/sample/seeds/seed_schedule.h"
 #include "common/wire/error_info.h"
-#include "spdlog/spdlog.h"
-
 namespace millrace {
 namespace {
 
@@ -132,7 +132,9 @@ class FleetBatchSource final : public RemoteBatchSource {
         .partition_wait = options_.partition_wait,
         .max_batch_bytes = options_.max_batch_bytes,
         .received = received_,
-        .cache = features};
+        .cache = features,
+        .request_id = request_ids_.OfBatch(request.epoch, request.batch),
+        .trace_slow = options_.trace_slow};
     const uint64_t number = ++started_;
     // A fetch is forgotten only after `done` has run, so that the destructor
     // waits for that too.
@@ -191,6 +193,8 @@ class FleetBatchSource final : public RemoteBatchSource {
   absl::Status RunCalls(std::vector<Request> requests, StartCall start_call) {
     Retry retry(options_.partition_wait);
     Refusals refusals;
+    const std::string request_id = request_ids_.Of("rows");
+    const LogRequest logged(request_id);
     const CallContext context{.fleet = *fleet_,
                               .manifest = manifest_,
                               .timeout = options_.call_timeout,
@@ -198,7 +202,8 @@ class FleetBatchSource final : public RemoteBatchSource {
                               .refusals = refusals,
                               .hedging = hedging_,
                               .timer = timer_,
-                              .received = received_};
+                              .received = received_,
+                              .request_id = request_id};
     while (true) {
       MILLRACE_RETURN_IF_ERROR(CheckOpen());
       const absl::Status status = RunOnce(context, requests, start_call);
@@ -254,6 +259,7 @@ class FleetBatchSource final : public RemoteBatchSource {
   const Manifest& manifest_;  // owned by fleet_
   CallTimer timer_;
   Hedging hedging_;
+  RequestIds request_ids_;
   std::atomic<uint64_t> received_ = 0;
   std::atomic<uint64_t> started_ = 0;    // number of fetches
   std::unique_ptr<FeatureCache> cache_;  // null if the ratio is 0
@@ -317,9 +323,10 @@ absl::StatusOr<const Manifest*> AwaitManifest(Fleet& fleet,
     if (!absl::IsUnavailable(manifest.status()) || soon >= deadline) {
       return manifest;
     }
-    spdlog::warn("{}; waiting for {}", FirstLine(manifest.status()),
-                 absl::FormatDuration(
-                     absl::Ceil(deadline - SteadyNow(), absl::Seconds(1))));
+    LogWarning(LogComponent::kLoader,
+               StrCat(FirstLine(manifest.status()), "; waiting for ",
+                      absl::FormatDuration(absl::Ceil(deadline - SteadyNow(),
+                                                      absl::Seconds(1)))));
   }
 }
 

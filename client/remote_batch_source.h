@@ -26,6 +26,9 @@ struct RemoteOptions {
   // 1 s.
   absl::Duration call_timeout = absl::Seconds(60);
   uint64_t max_batch_bytes = uint64_t{4} << 30;
+  // Batches that take longer from request to arrival are logged, with where
+  // that time went, at most 10 a second; 0 for none.
+  absl::Duration trace_slow = absl::ZeroDuration();
 
   // Share of each partition's feature rows, hottest first, to keep here; 0 for
   // none. They are fetched once, before the first batch that has features of

@@ -11,6 +11,7 @@
 
 #include "absl/base/call_once.h"
 #include "common/base/field_error.h"
+#include "common/base/log.h"
 #include "common/base/status_lines.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
@@ -31,8 +32,6 @@
 #include "server/port_check.h"
 #include "server/rpc/service.h"
 #include "server/scrubber.h"
-#include "spdlog/spdlog.h"
-
 namespace millrace {
 namespace {
 
@@ -82,10 +81,10 @@ absl::StatusOr<TlsFilesPtr> OpenTls(const ServerOptions& options) {
   MILLRACE_ASSIGN_OR_RETURN(TlsFilesPtr files, TlsFiles::Open(tls));
   const absl::Status own = files->current()->ExplainOwn();
   if (!own.ok()) {
-    spdlog::warn(
-        "the certificate {}: {}; clients and peers that trust the same CA will "
-        "refuse this server",
-        tls.cert, FirstLine(own));
+    LogWarning(LogComponent::kTls,
+               StrCat("the certificate ", tls.cert, ": ", FirstLine(own),
+                      "; clients and peers that trust the same CA will refuse "
+                      "this server"));
   }
   return files;
 }
@@ -240,6 +239,10 @@ absl::StatusOr<std::unique_ptr<SamplerServer>> SamplerServer::Start(
 int SamplerServer::port() const { return state_->port; }
 
 const std::string& SamplerServer::address() const { return state_->address; }
+
+const ServerOptions& SamplerServer::options() const {
+  return state_->core->options;
+}
 
 bool SamplerServer::Drain(absl::Duration timeout) {
   ServerCore& core = *state_->core;

@@ -40,6 +40,9 @@ class SamplerServer {
   // "HOST:PORT" with the actual port.
   const std::string& address() const;
 
+  // With zeros replaced by what the server decided, except in `connections`.
+  const ServerOptions& options() const;
+
   // Reports to health checks and clients that the server is about to stop,
   // refuses new Sample calls (but not leaf calls), and waits for running calls
   // to finish. Returns false if `timeout` passes first.

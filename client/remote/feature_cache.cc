@@ -11,14 +11,13 @@
 #include "absl/strings/str_format.h"
 #include "common/base/field_error.h"
 #include "common/base/host_memory.h"
+#include "common/base/log.h"
 #include "common/base/mutex.h"
 #include "common/base/status_lines.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/base/with_ids.h"
 #include "common/sample/gather.h"
-#include "spdlog/spdlog.h"
-
 namespace millrace {
 namespace {
 
@@ -286,10 +285,11 @@ absl::StatusOr<std::shared_ptr<CachedColumn>> FeatureCache::NewColumn(
     TypeIndex type, DType cast) const {
   const NodeType& nodes = manifest_.schema.node_types[type];
   if (!nodes.has_hotness) {
-    spdlog::warn(
-        "nodes of type {} are not ordered by hotness, so the cache holds "
-        "arbitrary rows; partition the store again to order them",
-        nodes.name);
+    LogWarning(
+        LogComponent::kLoader,
+        StrCat("nodes of type ", nodes.name,
+               " are not ordered by hotness, so the cache holds arbitrary "
+               "rows; partition the store again to order them"));
   }
   const ColumnSpec spec = WireFeature(manifest_.schema, type, cast);
   auto column = std::make_shared<CachedColumn>();

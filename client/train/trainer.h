@@ -53,6 +53,8 @@ class Trainer {
   Model& model();
   // The epochs and logged steps that this object has run, in order.
   const std::vector<MetricsRecord>& history() const;
+  // How far the run has got.
+  const RunState& state() const { return state_; }
 
  private:
   Trainer(RunParts run, Collectives& collectives);

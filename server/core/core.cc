@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/base/host_memory.h"
+#include "common/base/log.h"
 #include "common/base/status_lines.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
@@ -16,8 +17,6 @@
 #include "common/wire/error_info.h"
 #include "common/wire/frame.h"
 #include "server/load/request_limits.h"
-#include "spdlog/spdlog.h"
-
 namespace millrace {
 namespace {
 
@@ -160,7 +159,8 @@ absl::StatusOr<bool> ServerCore::Draw(int partition, const DrawContext& context,
 
 absl::Status ServerCore::DeviceError(const absl::Status& status) {
   if (absl::IsUnavailable(status) && !device_failed.exchange(true)) {
-    spdlog::error("{}; restart this server", FirstLine(status));
+    LogError(LogComponent::kServer,
+             StrCat(FirstLine(status), "; restart this server"));
     if (on_device_failure != nullptr) on_device_failure();
   }
   if (absl::IsResourceExhausted(status) && !SaysWhenToRetry(status)) {

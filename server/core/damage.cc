@@ -6,12 +6,11 @@
 #include <utility>
 
 #include "absl/strings/str_replace.h"
+#include "common/base/log.h"
 #include "common/base/status_lines.h"
 #include "common/base/strings.h"
 #include "common/graph/damaged_file.h"
 #include "common/wire/error_info.h"
-#include "spdlog/spdlog.h"
-
 namespace millrace {
 
 Damage::Damage(std::filesystem::path folder, std::vector<int> partitions)
@@ -41,8 +40,9 @@ void Damage::Note(std::string_view file, const absl::Status& error) {
     listener = listener_;
   }
   for (const int part : news) {
-    spdlog::error("partition {} is no longer served: {}", part,
-                  FirstLine(error));
+    LogError(
+        LogComponent::kScrub,
+        StrCat("partition ", part, " is no longer served: ", FirstLine(error)));
     if (listener) listener(part);
   }
 }

@@ -68,6 +68,10 @@ struct ServerOptions {
   // Bytes per second at which files are reread to find damage; 0 means never.
   uint64_t scrub_bytes_per_second = 0;
 
+  // Calls that take longer are logged, with where they spent their time; 0
+  // means none.
+  absl::Duration trace_slow = absl::ZeroDuration();
+
   // How long a hop waits for a server of another partition to appear.
   absl::Duration peer_wait = absl::Seconds(2);
 };

@@ -5,10 +5,12 @@
 #include <grpcpp/support/byte_buffer.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "absl/status/status.h"
 #include "common/base/steady_time.h"
+#include "server/core/call_trace.h"
 #include "server/core/core.h"
 #include "server/load/active_calls.h"
 #include "server/load/admission.h"
@@ -80,6 +82,12 @@ class IncomingCall {
   SteadyTime deadline() const { return deadline_; }
   // The request as it was received.
   ::grpc::ByteBuffer& message() { return message_; }
+  // See common/grpc/request_id.h.
+  const std::string& request_id() const { return request_id_; }
+  CallTrace* trace() { return trace_.get(); }  // null without --trace-slow
+
+  // Logs how the call of `method` ended, for --log-level debug.
+  void NoteStatus(const char* method, const absl::Status& status);
 
  private:
   ServerCore& core_;
@@ -87,6 +95,8 @@ class IncomingCall {
   ::grpc::CallbackServerContext* const context_;
   const SteadyTime deadline_;
   const std::string client_;
+  const std::string request_id_;
+  const std::unique_ptr<CallTrace> trace_;
   ConnectionCalls::Place place_;
   Admission::Reservation memory_;
   bool running_ = false;  // counts among the running calls
