@@ -95,6 +95,21 @@ class Rendered(unittest.TestCase):
             with self.subTest(overlay.name):
                 self.assertEqual(list(problems(render(overlay))), [])
 
+    def test_the_volume_of_the_page_fits_the_claim(self):
+        import yaml
+        from kubernetes_checks import Overlay
+        page = (ROOT / "docs/kubernetes.md").read_text()
+        volume = yaml.safe_load(re.search(r"```yaml\n(.*?)```", page,
+                                          re.DOTALL)[1])
+        claim = Overlay(render(OVERLAYS / "two-by-two")).named[
+            "PersistentVolumeClaim", volume["spec"]["claimRef"]["name"]]
+        for version in VERSIONS:
+            self.validate(volume, version)
+        self.assertEqual(claim["spec"]["volumeName"],
+                         volume["metadata"]["name"])
+        for key in ("accessModes", "storageClassName"):
+            self.assertEqual(claim["spec"][key], volume["spec"][key])
+
     def test_the_page_says_how_to_make_more_partitions(self):
         from kubernetes_checks import Overlay, problems
         page = (ROOT / "docs/kubernetes.md").read_text()
