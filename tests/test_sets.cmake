@@ -14,9 +14,9 @@ set(MILLRACE_ORACLE_TESTS
 # sanitizers see.
 set(MILLRACE_TOOL_TESTS
     doc_paths_check_test folder_dependencies_check_test
-    grpc_internals_check_test help_test install_test option_names_check_test
-    python_client_test shell_completion_test test_entries_test
-    type_names_check_test)
+    grpc_internals_check_test help_test install_test kubernetes_test
+    option_names_check_test python_client_test shell_completion_test
+    test_entries_test type_names_check_test)
 
 # Tests of limits, with millions of edges and steps. Other tests run the same code
 # below these.
@@ -93,7 +93,8 @@ set(MILLRACE_SLOW_TESTS
     device_neighbor_drawer_test device_topology_sampler_test examples_test
     failed_calls_test failed_gathers_test failed_programs_test
     golden_cuda_digests_test golden_digests_test golden_pinned_digests_test
-    heartbeat_test hop_sampler_test http_server_test install_test launch_test
+    heartbeat_test hop_sampler_test http_server_test install_test kubernetes_test
+    launch_test
     link_trainer_test lost_server_test memory_tiers_test mixed_abuse_test npy_import_test oracle_compare
     oracle_edges_test programs_test quickstart_test replicas_test
     slow_replicas_test soak_test status_pages_test test_entries_test
