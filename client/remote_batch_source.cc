@@ -103,6 +103,12 @@ class FleetBatchSource final : public RemoteBatchSource {
   uint64_t received_bytes() const override { return received_; }
   int64_t calls() const override { return hedging_.calls(); }
   int64_t hedged_calls() const override { return hedging_.hedges(); }
+  int64_t retries() const override { return retries_; }
+  std::optional<CachedRowCounts> cached_rows() const override {
+    if (cache_ == nullptr) return std::nullopt;
+    return cache_->counts();
+  }
+  std::vector<KnownServer> servers() const override;
 
   absl::StatusOr<Array> Gather(TypeIndex type, NodeColumn column,
                                std::span<const uint64_t> ids) override;
@@ -132,6 +138,7 @@ class FleetBatchSource final : public RemoteBatchSource {
         .partition_wait = options_.partition_wait,
         .max_batch_bytes = options_.max_batch_bytes,
         .received = received_,
+        .retries = retries_,
         .cache = features,
         .request_id = request_ids_.OfBatch(request.epoch, request.batch),
         .trace_slow = options_.trace_slow};
@@ -211,6 +218,7 @@ class FleetBatchSource final : public RemoteBatchSource {
       MILLRACE_RETURN_IF_ERROR(CheckOpen());
       MILLRACE_ASSIGN_OR_RETURN(const absl::Duration wait,
                                 retry.After(status, SteadyNow()));
+      ++retries_;
       MILLRACE_RETURN_IF_ERROR(Pause(wait));
     }
   }
@@ -261,6 +269,7 @@ class FleetBatchSource final : public RemoteBatchSource {
   Hedging hedging_;
   RequestIds request_ids_;
   std::atomic<uint64_t> received_ = 0;
+  std::atomic<int64_t> retries_ = 0;
   std::atomic<uint64_t> started_ = 0;    // number of fetches
   std::unique_ptr<FeatureCache> cache_;  // null if the ratio is 0
   // Complete batches on a GPU; null if the cache is on the host.
@@ -272,6 +281,18 @@ class FleetBatchSource final : public RemoteBatchSource {
   std::map<uint64_t, std::shared_ptr<BatchFetch>> fetches_
       ABSL_GUARDED_BY(mutex_);
 };
+
+std::vector<KnownServer> FleetBatchSource::servers() const {
+  std::vector<KnownServer> servers;
+  for (FleetMemberInfo& member : fleet_->Members()) {
+    servers.push_back({.address = std::move(member.address),
+                       .state = std::string(StateName(member.state)),
+                       .partitions = std::move(member.partitions),
+                       .version = std::move(member.version),
+                       .error = FirstLine(member.error)});
+  }
+  return servers;
+}
 
 absl::StatusOr<Array> FleetBatchSource::Gather(TypeIndex type,
                                                NodeColumn column,

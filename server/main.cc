@@ -18,6 +18,7 @@
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"
 #include "common/cli/memory_flags.h"
+#include "common/cli/metrics_flags.h"
 #include "common/cli/numbers.h"
 #include "common/cli/partition_list.h"
 #include "common/cli/program.h"
@@ -39,14 +40,13 @@ struct Arguments {
   std::string partition;
   std::string advertise;
   std::string port_file;
-  std::string metrics;
+  MetricsFlags metrics;
   MemoryFlags memory;
   double cache_ratio = 0;
   std::string drain_timeout = "30s";
   std::string trace_slow = "0";
   bool verify = false;
   bool plaintext = false;
-  bool metrics_plaintext = false;
   std::string client_auth;  // empty if not given
   ServerOptions server;
 };
@@ -137,16 +137,12 @@ void AddTls(CLI::App& group, Arguments& args) {
 }
 
 void AddMetrics(CLI::App& group, Arguments& args) {
-  group
-      .add_option("--metrics", args.metrics,
-                  "address for Prometheus metrics (/metrics) and probes "
-                  "(/healthz, /readyz), over HTTP without TLS; port 0 picks a "
-                  "free one")
-      ->type_name("HOST:PORT")
-      ->check(CheckListen);
-  group.add_flag("--metrics-plaintext", args.metrics_plaintext,
-                 "also serve --metrics to other hosts; --plaintext implies "
-                 "it");
+  args.metrics.AddTo(
+      group,
+      "address for a page to look at (/), Prometheus metrics (/metrics) and "
+      "probes (/healthz, /readyz), over HTTP without TLS; port 0 picks a free "
+      "one",
+      "also serve --metrics to other hosts; --plaintext implies it");
   group
       .add_option("--trace-slow", args.trace_slow,
                   "log where a call spent its time if it took longer than "
@@ -218,18 +214,6 @@ absl::Status DecideTls(const Arguments& args, ServerOptions& server) {
              "--plaintext if everyone in the network may read the graph"));
 }
 
-// Metrics, like --listen, are exposed to other hosts only on request.
-absl::Status CheckMetrics(const Arguments& args, const HostPort& address) {
-  if (args.plaintext || args.metrics_plaintext || IsLoopback(address.host)) {
-    return absl::OkStatus();
-  }
-  return UsageError(
-      StrCat("--metrics ", args.metrics,
-             " can be reached from other hosts, but metrics are not "
-             "encrypted\nadd --metrics-plaintext if everyone in the network "
-             "may read them"));
-}
-
 absl::Status WritePortFile(const std::string& path, int port) {
   return ReplaceFile(path, StrCat(path, ".tmp.", getpid()),
                      [port](const std::filesystem::path& temporary) {
@@ -250,10 +234,9 @@ sigset_t HoldSignals() {
 
 // Returns null without --metrics.
 absl::StatusOr<std::unique_ptr<StatusPages>> StartPages(const Arguments& args) {
-  if (args.metrics.empty()) return std::unique_ptr<StatusPages>();
+  if (!args.metrics.given()) return std::unique_ptr<StatusPages>();
   MILLRACE_ASSIGN_OR_RETURN(const HostPort address,
-                            ParseHostPort(args.metrics, /*min_port=*/0));
-  MILLRACE_RETURN_IF_ERROR(CheckMetrics(args, address));
+                            args.metrics.Address(args.plaintext));
   // The threads of the pages must not receive the signals. Restores the mask,
   // because opening the store must stay interruptible.
   const sigset_t before = HoldSignals();
@@ -295,7 +278,7 @@ absl::StatusOr<absl::Duration> ParseWait(const std::string& option,
     return wait;
   }
   return UsageError(
-      StrCat(option, " ", text, " is not a duration; use 500ms, 30s or 2m"));
+      StrCat(option, " ", text, " is not a duration; use 30s or 2m"));
 }
 
 double Seconds(absl::Duration time) {
@@ -361,12 +344,13 @@ absl::Status ServeWith(const Arguments& args, const ServerOptions& options,
 absl::Status Serve(const Arguments& args) {
   MILLRACE_ASSIGN_OR_RETURN(const Waits waits, ParseWaits(args));
   ServerOptions options = args.server;
+  options.advertise = args.advertise;
   options.trace_slow = waits.trace_slow;
   MILLRACE_RETURN_IF_ERROR(DecideTls(args, options));
   const SteadyTime start = SteadyNow();
   LogStarting({.store = args.store,
                .partitions = args.partition,
-               .metrics = args.metrics,
+               .metrics = args.metrics.text(),
                .memory = MemoryOf(args),
                .options = options});
   const absl::Status status = ServeWith(args, options, waits.drain);

@@ -44,6 +44,7 @@ void Scrubber::Run() {
     next_piece_ = start;
     failures_ = 0;
     if (!ReadAll()) return;
+    ++rounds_;
     if (failures_before != failures_) {
       LogInfo(LogComponent::kScrub,
               StrCat("scrub: read ", bytes_ - before, " bytes in ",
@@ -76,7 +77,10 @@ bool Scrubber::ReadFile(const Store& store, const FileInfo& file) {
   if (!in_memory.ok()) damage_.Note(file.path, in_memory);
   const absl::Status on_disk = ScrubFile(store, file, pace);
   if (absl::IsCancelled(on_disk)) return false;
-  if (!in_memory.ok() || !on_disk.ok()) ++failures_;
+  if (!in_memory.ok() || !on_disk.ok()) {
+    ++failures_;
+    ++damaged_files_;
+  }
   if (in_memory.ok() && !on_disk.ok()) NoteOnDisk(file, on_disk, loaded);
   return true;
 }

@@ -11,6 +11,7 @@
 #include "common/graph/store.h"
 #include "common/tier/load_store.h"
 #include "server/core/options.h"
+#include "server/fleet_status.h"
 
 namespace millrace {
 
@@ -59,11 +60,18 @@ class SamplerServer {
   // Whether a GPU has failed, so that the process has to be restarted.
   bool HasFailedDevice() const;
 
+  // Whether the server has some partitions only and no peers, so that it fails
+  // batches that need the others.
+  bool IsLeafOnly() const;
+
   // Whether the port answers; see PortCheck::Ask().
   absl::Status CheckPort(absl::Duration timeout) const;
 
   // All metrics in Prometheus' text format.
   std::string Metrics() const;
+
+  // This server and its peers, for the status page.
+  FleetStatus Status() const;
 
  private:
   struct State;

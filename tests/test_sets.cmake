@@ -14,9 +14,9 @@ set(MILLRACE_ORACLE_TESTS
 # sanitizers see.
 set(MILLRACE_TOOL_TESTS
     doc_paths_check_test folder_dependencies_check_test
-    grpc_internals_check_test help_test install_test option_names_check_test
-    python_client_test shell_completion_test test_entries_test
-    type_names_check_test)
+    grpc_internals_check_test help_test install_test kubernetes_test
+    option_names_check_test python_client_test shell_completion_test
+    test_entries_test type_names_check_test)
 
 # Tests of limits, with millions of edges and steps. Other tests run the same code
 # below these.
@@ -36,6 +36,7 @@ set(MILLRACE_FLEET_TESTS
     fair_clients_test fleet_commands_test fleet_test
     frame_stream_test http_server_test job_flags_test large_requests_test
     long_lists_test member_keeper_test memory_limits_test methods_test
+    metrics_of_calls_test
     open_source_test peer_expand_test peer_picker_test port_check_test
     refusals_test remote_batch_source_test reset_calls_test
     sample_command_test seed_lookup_test server_drain_test
@@ -51,8 +52,8 @@ set(MILLRACE_SERIAL_TESTS
     completion_test csv_rows_test divide_edges_test draw_test
     edge_directory_test edge_feature_test edge_split_writer_test
     elements_test excluded_edges_test expand_reply_reader_test fake_test
-    field_words_test file_test float_cast_test frame_source_test frame_test
-    gather_columns_test gather_test golden_test graph_checks_test
+    field_words_test file_test fleet_status_test float_cast_test
+    frame_source_test frame_test gather_columns_test gather_test golden_test graph_checks_test
     hedging_test help_format_test help_test host_port_test ids_test
     import_command_test importer_test induced_test
     inflated_file_test ip_network_test job_identity_test job_options_test
@@ -92,11 +93,13 @@ set(MILLRACE_SLOW_TESTS
     device_neighbor_drawer_test device_topology_sampler_test examples_test
     failed_calls_test failed_gathers_test failed_programs_test
     golden_cuda_digests_test golden_digests_test golden_pinned_digests_test
-    heartbeat_test hop_sampler_test http_server_test install_test launch_test
+    heartbeat_test hop_sampler_test http_server_test install_test kubernetes_test
+    launch_test
     link_trainer_test lost_server_test memory_tiers_test mixed_abuse_test npy_import_test oracle_compare
     oracle_edges_test programs_test quickstart_test replicas_test
     slow_replicas_test soak_test status_pages_test test_entries_test
-    train_colocated_test train_group_test train_hostile_checkpoint_test train_memory_test
+    train_colocated_test train_group_test train_hostile_checkpoint_test
+    train_memory_test train_metrics_test
     train_rendezvous_test train_resume_test train_script_test
     train_supervise_test train_torch_load_test trainer_test
     traced_batches_test typed_trainer_test)

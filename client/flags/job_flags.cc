@@ -126,6 +126,11 @@ void SourceFlags::AddConnectionTo(CLI::App& app,
   memory_.AddTo(*fetching, "--store: ", default_gpus);
 }
 
+std::string SourceFlags::Describe() const {
+  return store_.empty() ? StrCat("servers ", servers_)
+                        : StrCat("store ", store_);
+}
+
 absl::StatusOr<SourceOptions> SourceFlags::Options(
     const std::optional<OwnGpu>& gpu) const {
   SourceOptions options;

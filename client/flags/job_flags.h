@@ -59,6 +59,8 @@ class SourceFlags {
   absl::StatusOr<std::shared_ptr<BatchSource>> Open(
       const std::optional<OwnGpu>& gpu = std::nullopt) const;
   int threads() const { return threads_; }
+  // "store PATH" or "servers LIST", as given.
+  std::string Describe() const;
   // The --store or the --servers.
   const std::string& name() const { return store_.empty() ? servers_ : store_; }
   const std::string& store() const { return store_; }

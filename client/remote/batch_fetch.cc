@@ -115,6 +115,7 @@ void BatchFetch::EndAttempt(absl::Status failure) {
   const absl::StatusOr<absl::Duration> wait =
       retry_.After(failure, context_.timer.Now());
   if (!wait.ok()) return Finish(wait.status());
+  ++options_.retries;
   MutexLock lock(&mutex_);
   // If Cancel() was called since the attempt ended, it found no sleep to cut
   // short.

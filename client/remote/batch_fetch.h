@@ -51,6 +51,7 @@ class BatchFetch : public Sleeper,
     absl::Duration partition_wait;
     uint64_t max_batch_bytes = 0;
     std::atomic<uint64_t>& received;  // counts bytes
+    std::atomic<int64_t>& retries;    // counts attempts after the first
     // Feature rows that need not be fetched; null if there are none.
     std::shared_ptr<const CachedFeatures> cache = nullptr;
     // Of the batch; each attempt appends its number.

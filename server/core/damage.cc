@@ -11,6 +11,8 @@
 #include "common/base/strings.h"
 #include "common/graph/damaged_file.h"
 #include "common/wire/error_info.h"
+#include "server/load/refusal.h"
+
 namespace millrace {
 
 Damage::Damage(std::filesystem::path folder, std::vector<int> partitions)
@@ -62,11 +64,10 @@ absl::Status Damage::Check(int partition) const {
   MutexLock lock(&mutex_);
   const auto found = damaged_.find(partition);
   if (found == damaged_.end()) return absl::OkStatus();
-  return WithErrorInfo(
-      absl::DataLossError(
-          StrCat(found->second,
-                 "\nrestore the store from a copy and restart the server")),
-      {.partition = partition, .moved = true});
+  const absl::Status damaged = absl::DataLossError(StrCat(
+      found->second, "\nrestore the store from a copy and restart the server"));
+  return WithErrorInfo(WithRefusal(damaged, RefusalReason::kDamaged),
+                       {.partition = partition, .moved = true});
 }
 
 bool Damage::AreAllDamaged() const {

@@ -20,6 +20,10 @@ struct ServerOptions {
   // this server has them all.
   std::string peers;
 
+  // The address by which others know this server, for logs and its status page;
+  // if empty, the one that it listens on.
+  std::string advertise;
+
   // TLS files for this server and for its calls to peers; if empty, plaintext.
   // A server needs `cert` and `key`; `ca` verifies peers, and clients if they
   // must present a certificate.

@@ -10,11 +10,13 @@
 
 namespace millrace {
 
-IncomingCall::IncomingCall(ServerCore& core, Limits limits,
+IncomingCall::IncomingCall(ServerCore& core, const char* method, Limits limits,
                            ::grpc::CallbackServerContext* context)
     : core_(core),
+      method_(method),
       limits_(limits),
       context_(context),
+      arrival_(SteadyNow()),
       deadline_(core.DeadlineOf(*context)),
       client_(ClientName(*context)),
       request_id_(RequestIdOf(*context)),
@@ -47,6 +49,7 @@ absl::Status IncomingCall::FinishReading(bool ok) {
   }
   absl::Status status = limits_.running.Enter(context_, client_, deadline_);
   running_ = status.ok();
+  if (running_) core_.metrics.StartCall(method_, message_.Length());
   return status;
 }
 
@@ -81,23 +84,26 @@ void IncomingCall::ClientMadeProgress() {
   memory_.StopWaiting();
 }
 
-void IncomingCall::NoteStatus(const char* method, const absl::Status& status) {
-  if (trace_ != nullptr) trace_->NoteStatus(method, status);
+void IncomingCall::NoteStatus(const absl::Status& status) {
+  if (trace_ != nullptr) trace_->NoteStatus(method_, status);
   if (!IsLogged(LogLevel::kDebug)) return;
   const LogRequest logged(request_id_);
   LogDebug(LogComponent::kServer,
            status.ok() ? "call answered" : std::string(status.message()),
-           {{"method", method},
+           {{"method", method_},
             {"client", client_},
             {"code", absl::StatusCodeToString(status.code())}});
 }
 
-void IncomingCall::Leave() {
+void IncomingCall::Leave(const absl::Status& status) {
+  NoteStatus(status);
   if (trace_ != nullptr) {
     const LogRequest logged(request_id_);
     trace_->LogIfSlow(client_, SteadyNow(), core_.options.trace_slow);
   }
   memory_ = {};
+  if (running_) core_.metrics.StopCall(method_);
+  core_.metrics.CountCall(method_, status, SteadyNow() - arrival_);
   // The thread that ended the call during the read may still be using it.
   limits_.reading.Leave(context_);
   if (running_) limits_.running.Leave(context_);

@@ -44,8 +44,9 @@ class IncomingCall {
     ActiveCalls& running;
   };
 
-  // `core` and `context` must outlive the call.
-  IncomingCall(ServerCore& core, Limits limits,
+  // `method` is the RPC, such as "Expand"; a string literal. `core` and
+  // `context` must outlive the call.
+  IncomingCall(ServerCore& core, const char* method, Limits limits,
                ::grpc::CallbackServerContext* context);
   IncomingCall(const IncomingCall&) = delete;
   IncomingCall& operator=(const IncomingCall&) = delete;
@@ -72,8 +73,9 @@ class IncomingCall {
   void AwaitClient();
   void ClientMadeProgress();
 
-  // Call last, once all memory of the call is freed. May block for a moment.
-  void Leave();
+  // Call last, once all memory of the call is freed. Counts the call, which
+  // ended with `status`, in the server's metrics. May block for a moment.
+  void Leave(const absl::Status& status);
 
   ServerCore& core() const { return core_; }
   ::grpc::CallbackServerContext& context() const { return *context_; }
@@ -86,13 +88,15 @@ class IncomingCall {
   const std::string& request_id() const { return request_id_; }
   CallTrace* trace() { return trace_.get(); }  // null without --trace-slow
 
-  // Logs how the call of `method` ended, for --log-level debug.
-  void NoteStatus(const char* method, const absl::Status& status);
-
  private:
+  // Tells the trace, and the log with --log-level debug, how the call ended.
+  void NoteStatus(const absl::Status& status);
+
   ServerCore& core_;
+  const char* const method_;
   const Limits limits_;
   ::grpc::CallbackServerContext* const context_;
+  const SteadyTime arrival_;
   const SteadyTime deadline_;
   const std::string client_;
   const std::string request_id_;

@@ -11,8 +11,7 @@ namespace millrace {
 
 ReplyCall::ReplyCall(ServerCore& core, const ReplyRpc& rpc,
                      ::grpc::CallbackServerContext* context)
-    : name_(rpc.name),
-      call_(core, rpc.limits, context),
+    : call_(core, rpc.name, rpc.limits, context),
       maker_(rpc.make(call_)),
       task_(call_.client()) {
   const absl::Status status = call_.StartReading();
@@ -59,10 +58,10 @@ void ReplyCall::OnCancel() {
 // Ends a call that has no task and will not get one; sends the reply if
 // `status` is OK.
 void ReplyCall::End(const absl::Status& status) {
-  ServerCore& core = call_.core();
-  core.metrics.CountCall(name_, status);
-  call_.NoteStatus(name_, status);
-  if (!status.ok()) return Finish(ToGrpcStatus(core.ErrorForClient(status)));
+  if (!status.ok()) {
+    status_ = call_.core().ErrorForClient(status);
+    return Finish(ToGrpcStatus(status_));
+  }
   call_.AwaitClient();
   StartWriteAndFinish(&reply_, ::grpc::WriteOptions(), ::grpc::Status::OK);
 }
@@ -71,7 +70,7 @@ void ReplyCall::OnDone() {
   // Freed here, because a slow reader may make a reply last until the end.
   reply_.Clear();
   maker_.reset();
-  call_.Leave();
+  call_.Leave(status_);
   delete this;
 }
 

@@ -61,11 +61,11 @@ class ReplyCall final : public ::grpc::ServerGenericBidiReactor {
   absl::StatusOr<::grpc::ByteBuffer> TimedReply();
   void End(const absl::Status& status);
 
-  const char* const name_;
   IncomingCall call_;
   std::unique_ptr<ReplyMaker> maker_;
   PoolTask task_;
   ::grpc::ByteBuffer reply_;
+  absl::Status status_;  // what the call ended with
 };
 
 }  // namespace millrace

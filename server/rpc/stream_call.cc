@@ -13,8 +13,7 @@ namespace millrace {
 
 StreamCall::StreamCall(ServerCore& core, const StreamRpc& rpc,
                        ::grpc::CallbackServerContext* context)
-    : name_(rpc.name),
-      call_(core, {core.reading_calls, rpc.running}, context),
+    : call_(core, rpc.name, {core.reading_calls, rpc.running}, context),
       maker_(rpc.make(call_)),
       task_(call_.client()) {
   const absl::Status status = call_.StartReading();
@@ -103,10 +102,8 @@ void StreamCall::Send(FrameQueue::Actions& actions) {
 }
 
 void StreamCall::OnDone() {
-  call_.core().metrics.CountCall(name_, queue_.status());
-  call_.NoteStatus(name_, queue_.status());
   maker_.reset();
-  call_.Leave();
+  call_.Leave(queue_.status());
   delete this;
 }
 

@@ -69,7 +69,6 @@ class StreamCall final : public ::grpc::ServerGenericBidiReactor {
   void End(const absl::Status& status);
   void Send(FrameQueue::Actions& actions);
 
-  const char* const name_;
   IncomingCall call_;
   std::unique_ptr<FrameMaker> maker_;
   PoolTask task_;

@@ -34,11 +34,14 @@ class Overlay:
 
     def config(self, workload):
         """The options of the configuration file that a workload's pods read."""
+        return read_config(self.config_text(workload))
+
+    def config_text(self, workload):
         volume = next(one for one in pod(workload)["volumes"]
                       if one["name"] == "config")
         data = self.named["ConfigMap", volume["configMap"]["name"]]["data"]
         (text,) = data.values()
-        return read_config(text)
+        return text
 
     def pods_matching(self, selector):
         """Names of the workloads whose pods a selector of labels matches."""

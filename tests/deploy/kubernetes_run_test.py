@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the pods of deploy/kubernetes/overlays/two-by-two and trainers on this
 machine without a cluster (pods.py): with their command lines, options, volumes,
-users, probes, mutual TLS and the names of their services. Replaces a server,
-loses a node, and loses a rank.
+users, probes, mutual TLS and the names of their services. Replaces servers,
+loses a node and a rank, and lets servers copy their store (local-store).
 
 Runs on Debian 12 as root (otherwise it ends with 77); installs what
 kubernetes_test.py installs, and `openssl`, `iproute2` and `python3-numpy`, if
@@ -15,6 +15,7 @@ import argparse
 import importlib
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -28,10 +29,7 @@ import pods
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path += [str(ROOT / "tests/chaos"), str(kubernetes_test.VALIDATOR_DIR)]
 USER = 10001
-# What docs/kubernetes.md says about certificates.
-NAMES = {"millrace-server-tls": "DNS:millrace-servers",
-         "millrace-trainer-tls": "DNS:millrace-trainers",
-         "operator": "DNS:millrace-operators", "stranger": "DNS:stranger"}
+OPERATOR = "millrace-operator-tls"
 JOB = ["--split", "train", "--fanouts", "5,5", "--batch-size", "512"]
 
 
@@ -47,22 +45,42 @@ def install():
                        stdout=subprocess.DEVNULL)
 
 
+# Puts the files of a secret into a folder of its name.
+KUBECTL = """
+  kubectl() {  # -n NS create secret generic NAME --from-file=[KEY=]FILE...
+    mkdir "$6"
+    for word in "${@:7}"; do
+      file=${word#--from-file=}
+      cp "${file#*=}" "$6/${file%%=*}"
+    done
+  }"""
+CA = """
+  openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes \
+    -keyout ca.key -out ca.pem -subj /CN=ca"""
+# A certificate of the same CA with a name that is not let in.
+STRANGER = """
+  openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes \
+    -keyout tls.key -out tls.csr -subj /CN=stranger
+  openssl x509 -req -in tls.csr -CA ca.pem -CAkey ca.key -CAcreateserial \
+    -out tls.crt -extfile <(echo subjectAltName=DNS:stranger)
+  mkdir stranger; cp tls.crt tls.key stranger; cp ca.pem stranger/ca.crt"""
+
+
+def documented(text):
+    """The block of docs/kubernetes.md that contains `text`."""
+    page = (ROOT / "docs/kubernetes.md").read_text()
+    blocks = re.findall(r"```bash\n(.*?)```", page, re.DOTALL)
+    return next(block for block in blocks if text in block)
+
+
 def make_secrets(folder):
-    """Folders by the names of secrets, as the kubelet mounts them."""
-    key = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes"
-    script = (f"openssl req -x509 {key} -keyout ca.key -out ca.crt "
-              "-subj /CN=ca\n")
-    for name, alternative in NAMES.items():
-        script += f"""
-          mkdir {name}; cp ca.crt {name}
-          openssl req {key} -keyout {name}/tls.key -out csr -subj "/CN={name}"
-          openssl x509 -req -in csr -CA ca.crt -CAkey ca.key -CAcreateserial \
-            -out {name}/tls.crt -extfile <(echo subjectAltName={alternative})"""
-    script += f"""
-      mkdir millrace-rendezvous
-      openssl rand -hex 32 >millrace-rendezvous/secret
-      chgrp -R {USER} */; chmod 0440 */*"""
-    subprocess.run(["bash", "-ec", script], cwd=folder, check=True,
+    """Runs what docs/kubernetes.md says about secrets. Returns folders by their
+    names, as the kubelet mounts them."""
+    certificates = documented("millrace-$secret-tls")
+    rendezvous = documented("millrace-rendezvous").split("kubectl apply")[0]
+    script = "\n".join((KUBECTL, CA, certificates, rendezvous, STRANGER,
+                        f"chgrp -R {USER} */; chmod 0440 */*"))
+    subprocess.run(["bash", "-euc", script], cwd=folder, check=True,
                    capture_output=True)
     return {path.name: path for path in folder.iterdir() if path.is_dir()}
 
@@ -83,11 +101,11 @@ class PodsTest(unittest.TestCase):
         os.chown(cls.folder / "checkpoints", USER, USER)
         make_store(cls.bin, cls.folder / "store", 2)
         cls.secrets = make_secrets(cls.folder / "secrets")
-        cls.fleet, cls.group = (
+        cls.fleet, cls.copying, cls.group = (
             Overlay(kubernetes_test.render(kubernetes_test.OVERLAYS / name))
-            for name in ("two-by-two", "trainers"))
+            for name in ("two-by-two", "local-store", "trainers"))
         maps = {one["metadata"]["name"]: one["data"]
-                for overlay in (cls.fleet, cls.group)
+                for overlay in (cls.fleet, cls.copying, cls.group)
                 for one in overlay.of("ConfigMap")}
         cls.node = pods.Node(
             cls.folder, cls.bin, secrets=cls.secrets, config_maps=maps,
@@ -131,12 +149,13 @@ class PodsTest(unittest.TestCase):
                                  f"{done.stderr}")
         return done.stdout if status == 0 else done.stderr
 
-    def replace(self, name):
-        """Ends a server; a new pod with another address takes its place."""
+    def replace(self, name, overlay):
+        """Ends a server; a new pod of an overlay, with another address, takes
+        its place."""
         old = self.servers[name]
         status = old.terminate()
         self.assertEqual(status, 0, old.log.read_text())
-        workload = self.fleet.named["StatefulSet", name.rpartition("-")[0]]
+        workload = overlay.named["StatefulSet", name.rpartition("-")[0]]
         new = pods.Pod(self.node, workload, name.rpartition("-")[2])
         self.servers[name] = self.node.start(new)
         new.await_probe("readinessProbe", 60)
@@ -155,28 +174,36 @@ class PodsTest(unittest.TestCase):
             time.sleep(0.2)
 
     def test_1_operators_see_the_fleet_and_strangers_do_not(self):
-        told = self.millrace("status", "--wait", "60s", secret="operator")
+        told = self.millrace("status", "--wait", "60s", secret=OPERATOR)
         for pod in self.servers.values():
             self.assertIn(f"{pod.address}:7000", told)
-        digest = self.millrace("digest", *JOB, secret="operator")
+        digest = self.millrace("digest", *JOB, secret=OPERATOR)
         self.assertEqual(digest, self.expected)
         self.millrace("digest", *JOB, "--partition-wait", "5s",
                       secret="stranger", status=1)
 
     def test_2_replacing_every_server_changes_no_batch(self):
         for name in list(self.servers):
-            self.replace(name)
+            self.replace(name, self.fleet)
             self.assertEqual(
-                self.millrace("digest", *JOB, secret="operator"),
+                self.millrace("digest", *JOB, secret=OPERATOR),
                 self.expected)
 
     def test_3_a_lost_node_changes_no_batch(self):
         for name in ("millrace-server-0-0", "millrace-server-1-0"):
             self.servers.pop(name).kill()
-        self.assertEqual(self.millrace("digest", *JOB, secret="operator"),
+        self.assertEqual(self.millrace("digest", *JOB, secret=OPERATOR),
                          self.expected)
 
-    def test_4_a_lost_rank_ends_the_group_which_then_continues(self):
+    def test_4_servers_copy_only_their_own_partition(self):
+        for name in list(self.servers):
+            self.replace(name, self.copying)
+            copy = self.servers[name].folder / "local/store"
+            self.assertEqual(len(list(copy.glob("part-*"))), 1)
+        self.assertEqual(self.millrace("digest", *JOB, secret=OPERATOR),
+                         self.expected)
+
+    def test_5_a_lost_rank_ends_the_group_which_then_continues(self):
         ranks = self.start_trainers("--epochs", "200", "--checkpoint-every",
                                     "1")
         self.await_checkpoint(ranks)

@@ -20,6 +20,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -94,25 +95,62 @@ class Rendered(unittest.TestCase):
             with self.subTest(overlay.name):
                 self.assertEqual(list(problems(render(overlay))), [])
 
+    def test_the_volume_of_the_page_fits_the_claim(self):
+        import yaml
+        from kubernetes_checks import Overlay
+        page = (ROOT / "docs/kubernetes.md").read_text()
+        volume = yaml.safe_load(re.search(r"```yaml\n(.*?)```", page,
+                                          re.DOTALL)[1])
+        claim = Overlay(render(OVERLAYS / "two-by-two")).named[
+            "PersistentVolumeClaim", volume["spec"]["claimRef"]["name"]]
+        for version in VERSIONS:
+            self.validate(volume, version)
+        self.assertEqual(claim["spec"]["volumeName"],
+                         volume["metadata"]["name"])
+        for key in ("accessModes", "storageClassName"):
+            self.assertEqual(claim["spec"][key], volume["spec"][key])
+
+    def test_the_page_says_how_to_make_more_partitions(self):
+        from kubernetes_checks import Overlay, problems
+        page = (ROOT / "docs/kubernetes.md").read_text()
+        (block,) = re.findall(r"```bash\n([^`]*cp -r partition-1.*?)```", page,
+                              re.DOTALL)
+        with tempfile.TemporaryDirectory() as folder:
+            copied = pathlib.Path(folder) / "deploy/kubernetes"
+            shutil.copytree(ROOT / "deploy/kubernetes", copied)
+            subprocess.run(["bash", "-euc", block], cwd=folder, check=True)
+            documents = render(copied / "overlays/two-by-two")
+        self.assertEqual(len(Overlay(documents).of("StatefulSet")), 4)
+        self.assertEqual(list(problems(documents)), [])
+
     def test_the_rules_are_those_of_the_alerts_file(self):
         subprocess.run([ROOT / "deploy/kubernetes/make_prometheusrule.py",
                         "--check"], check=True)
 
-    def test_programs_know_the_options(self):
+    def test_programs_accept_the_options(self):
         from kubernetes_checks import Overlay, main_container
         if BIN is None:
             self.skipTest("no --bin")
         for overlay in map(Overlay, map(render, overlays())):
             for workload in overlay.workloads():
-                program = main_container(workload)["command"][0]
-                told = subprocess.run([BIN / program, "--help"], text=True,
-                                      check=True, capture_output=True).stdout
-                variables = [
-                    one["name"].removeprefix("MILLRACE_").lower()
-                    for one in main_container(workload)["env"]
-                    if one["name"].startswith("MILLRACE_")]
-                for option in [*overlay.config(workload), *variables]:
-                    self.assertRegex(told, rf"--{re.escape(option)}[ ,\n]")
+                with self.subTest(workload["metadata"]["name"]):
+                    self.print_options(main_container(workload)["command"][0],
+                                       overlay.config_text(workload),
+                                       overlay.config(workload))
+
+    def print_options(self, program, text, options):
+        with tempfile.NamedTemporaryFile("w") as file:
+            file.write(text)
+            file.flush()
+            done = subprocess.run(
+                [BIN / program, "--config", file.name, "--print-config"],
+                text=True, capture_output=True, env={
+                    **os.environ, "MILLRACE_PARTITION": "0",
+                    "MILLRACE_THREADS": "4"})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for option in options:
+            self.assertRegex(done.stdout,
+                             rf"(?m)^{option} = .*  # {file.name}$")
 
 
 def set_in(document, path, value):

@@ -12,6 +12,7 @@ Usage: launch_test.py [--bin DIR] [--data DIR] [--fake-ssh]
   --bin DIR    the programs (default build/cuda/bin or build/release/bin)
 """
 import argparse
+import atexit
 import contextlib
 import importlib.machinery
 import importlib.util
@@ -220,8 +221,9 @@ class LaunchTest(unittest.TestCase):
             daemon = subprocess.Popen(
                 ["/usr/sbin/sshd", "-D", "-f", config],
                 stderr=subprocess.DEVNULL)
-            cls.addClassCleanup(daemon.wait)
-            cls.addClassCleanup(daemon.terminate)
+            # Also after Ctrl-C, when unittest cleans up nothing.
+            atexit.register(daemon.wait)
+            atexit.register(daemon.terminate)
             until = time.monotonic() + LIMIT
             while time.monotonic() < until:
                 with socket.socket() as probe:
@@ -317,10 +319,8 @@ class LaunchTest(unittest.TestCase):
     def test_fleet_alone_and_trainers_alone(self):
         fleet = self.start("servers", "--store", self.store, "--port",
                            free_port())
-        # The table of `millrace status` comes first.
-        servers = next(line for line in iter(fleet.stdout.readline, "")
-                       if not line.startswith("["))
-        self.finish(self.start("train", "--servers", servers.strip()))
+        servers = fleet.stdout.readline().strip()
+        self.finish(self.start("train", "--servers", servers))
         self.assertEqual(losses(self.json), self.expected)
         self.assertEqual(len(self.processes("millrace-server")), 2)
         fleet.send_signal(signal.SIGTERM)
@@ -359,8 +359,9 @@ class LaunchTest(unittest.TestCase):
         process = self.start_all(epochs=10000)
         self.await_steps(5)
         process.send_signal(signal.SIGINT)
-        self.finish(process, status=130)
+        _, stderr = self.finish(process, status=130)
         self.assertEqual(self.processes(), [])
+        self.assertEqual(stderr.count("draining"), 2, stderr)
 
     def test_nothing_outlives_a_killed_launcher(self):
         process = self.start_all("--colocated", epochs=10000)

@@ -12,6 +12,7 @@ import http.client
 import os
 import pathlib
 import re
+import shlex
 import signal
 import subprocess
 import time
@@ -80,7 +81,7 @@ class Node:
 
 
 class Pod:
-    """A pod of a workload, with the first of its containers."""
+    """A pod of a workload: its init containers, and the first of the others."""
 
     def __init__(self, node, workload, index, more_args=()):
         template = workload["spec"]["template"]
@@ -103,14 +104,23 @@ class Pod:
         self.process = None
 
     def start(self):
+        """Runs the init containers to their end, and starts the container."""
         self.folder.mkdir()
         self.connect()
-        script = self.folder / "start"
-        script.write_text(self.script())
-        with open(self.log, "w") as log:
-            self.process = subprocess.Popen(
-                [*UNSHARE, "bash", "-eu", script], stdout=log,
-                stderr=log, env=self.environment())
+        for container in self.spec.get("initContainers", []):
+            if self.start_container(container, []).wait(timeout=60) != 0:
+                raise AssertionError(self.log.read_text())
+        self.process = self.start_container(self.container, self.args)
+
+    def start_container(self, container, args):
+        folder = self.folder / container["name"]
+        folder.mkdir()
+        script = folder / "start"
+        script.write_text(self.script(container, args))
+        with open(self.log, "a") as log:
+            return subprocess.Popen([*UNSHARE, "bash", "-eu", script],
+                                    stdout=log, stderr=log,
+                                    env=self.environment(container))
 
     def connect(self):
         space, end = self.address, f"v{self.address.rpartition('.')[2]}"
@@ -123,11 +133,11 @@ class Pod:
         run(*inside, "link", "set", "eth0", "up")
         run(*inside, "link", "set", "lo", "up")
 
-    def environment(self):
+    def environment(self, container):
         made = {"PATH": f"{self.node.binary}:/usr/bin:/bin", "HOME": "/"}
         if "LD_LIBRARY_PATH" in os.environ:
             made["LD_LIBRARY_PATH"] = os.environ["LD_LIBRARY_PATH"]
-        for one in self.container["env"]:
+        for one in container["env"]:
             source = one.get("valueFrom", {})
             if "value" in one:
                 made[one["name"]] = re.sub(
@@ -136,7 +146,7 @@ class Pod:
                 made[one["name"]] = self.fields[source["fieldRef"]["fieldPath"]]
             else:
                 kind, key = source["resourceFieldRef"]["resource"].split(".")
-                made[one["name"]] = self.container["resources"][kind][key]
+                made[one["name"]] = container["resources"][kind][key]
         return made
 
     def source_of(self, volume):
@@ -147,20 +157,23 @@ class Pod:
         if "secret" in volume:
             return self.node.secrets[volume["secret"]["secretName"]]
         folder = self.folder / volume["name"]
+        if folder.exists():
+            return folder
         folder.mkdir(mode=0o755)
         if "configMap" in volume:
             data = self.node.config_maps[volume["configMap"]["name"]]
             for name, text in data.items():
                 (folder / name).write_text(text)
         else:
-            folder.chmod(0o1777)  # emptyDir
+            folder.chmod(0o1777)  # empty at first
         return folder
 
-    def script(self):
+    def script(self, container, args):
         """Makes the root file system, and becomes the container's command."""
-        root, user = self.folder / "root", self.spec["securityContext"]
         volumes = {one["name"]: one for one in self.spec["volumes"]}
-        over = self.folder / "over"
+        user = self.spec["securityContext"]
+        root, over = (self.folder / container["name"] / name
+                      for name in ("root", "over"))
         lines = [
             f"mkdir {root} {over}",
             f"mount -t tmpfs tmpfs {over}; mkdir {over}/new {over}/work",
@@ -171,15 +184,14 @@ class Pod:
             f"{root}/etc/hosts",
             *(f"mkdir -p {root}{path}; mount --rbind {path} {root}{path}"
               for path in self.program_folders())]
-        for mount in self.container["volumeMounts"]:
+        for mount in container["volumeMounts"]:
             path = f"{root}{mount['mountPath']}"
             lines.append(f"mkdir -p {path}; mount --bind "
                          f"{self.source_of(volumes[mount['name']])} {path}")
             if mount.get("readOnly"):
                 lines.append(f"mount -o remount,bind,ro {path}")
-        command = [*self.container["command"], *self.args]
-        words = " ".join(f"'{word}'" for word in command)
-        if self.container["securityContext"]["readOnlyRootFilesystem"]:
+        words = shlex.join([*container["command"], *args])
+        if container["securityContext"]["readOnlyRootFilesystem"]:
             lines.append(f"mount -o remount,ro {root}")
         lines.append(
             f"exec nsenter --net=/run/netns/{self.address} /usr/sbin/chroot "

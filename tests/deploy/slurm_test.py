@@ -12,6 +12,7 @@ Usage: slurm_test.py [--bin DIR] [--data DIR]
   --bin DIR    the programs (default build/cuda/bin or build/release/bin)
 """
 import argparse
+import atexit
 import contextlib
 import json
 import os
@@ -96,7 +97,7 @@ class SlurmTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         directory = tempfile.TemporaryDirectory(prefix="millrace-slurm-")
-        cls.addClassCleanup(directory.cleanup)
+        atexit.register(directory.cleanup)
         cls.work = pathlib.Path(directory.name)
         cls.work.chmod(0o755)
         os.environ["PATH"] = f"{cls.bin}:{os.environ['PATH']}"
@@ -114,7 +115,7 @@ class SlurmTest(unittest.TestCase):
     def start_slurm(cls):
         hosts = pathlib.Path("/etc/hosts")
         before = hosts.read_text()
-        cls.addClassCleanup(hosts.write_text, before)
+        atexit.register(hosts.write_text, before)
         hosts.write_text(before + "".join(
             f"{address} {name}\n" for name, address in NODES.items()))
         host = socket.gethostname()
@@ -148,8 +149,9 @@ class SlurmTest(unittest.TestCase):
         daemon = subprocess.Popen(
             command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             start_new_session=True)
-        cls.addClassCleanup(daemon.wait)
-        cls.addClassCleanup(daemon.terminate)
+        # Also after Ctrl-C, when unittest cleans up nothing.
+        atexit.register(daemon.wait)
+        atexit.register(daemon.terminate)
 
     @staticmethod
     def await_true(condition, what):
@@ -213,14 +215,16 @@ class SlurmTest(unittest.TestCase):
         self.assertEqual(self.state(job), (state, status), self.output())
 
     def processes(self, *programs):
-        """Programs of ours that run, by process id."""
+        """Programs that this test runs, by process id: those with one of its
+        files on the command line."""
         found = []
         for folder in pathlib.Path("/proc").iterdir():
             with contextlib.suppress(OSError):
-                word = (folder / "cmdline").read_bytes().split(b"\0")[0]
-                name = pathlib.Path(word.decode()).name
-                if name.startswith("millrace") and (not programs
-                                                    or name in programs):
+                words = (folder / "cmdline").read_bytes().split(b"\0")
+                name = pathlib.Path(words[0].decode()).name
+                if (name.startswith("millrace") and any(
+                        os.fsencode(self.work) in word for word in words)
+                        and (not programs or name in programs)):
                     found.append(int(folder.name))
         return sorted(found)
 

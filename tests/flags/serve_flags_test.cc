@@ -41,7 +41,8 @@ std::string Refusal(const std::string& line) {
 TEST(ServeFlagsTest, OptionsOfAServerNeedOne) {
   for (const char* option : {"--partition 0", "--peers a:1", "--advertise a:1",
                              "--plaintext", "--serve-config f"}) {
-    const std::string name(option, std::string(option).find(' '));
+    const std::string name =
+        std::string(option).substr(0, std::string(option).find(' '));
     EXPECT_EQ(Refusal(std::string("--store s ") + option),
               name +
                   " is for a server beside the trainer, but there is no "

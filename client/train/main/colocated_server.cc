@@ -23,10 +23,12 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "absl/time/clock.h"
 #include "common/base/child_process.h"
 #include "common/base/field_error.h"
 #include "common/base/interrupt.h"
 #include "common/base/log.h"
+#include "common/base/log_line.h"
 #include "common/base/mutex.h"
 #include "common/base/progress.h"
 #include "common/base/status_lines.h"
@@ -34,6 +36,7 @@
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"
 #include "common/base/unique_fd.h"
+#include "nlohmann/json.hpp"
 
 namespace millrace {
 namespace {
@@ -53,6 +56,37 @@ constexpr int kWrongUsage = 2;
 
 absl::Status SystemError(const char* call) {
   return absl::InternalError(StrCat(call, ": ", std::strerror(errno)));
+}
+
+// A line of the server's log as an event; those of libraries become one.
+std::string JsonOf(const std::string& line) {
+  if (line.starts_with("{\"")) return line;
+  return LogLine({.time = absl::Now(),
+                  .level = LogLevel::kWarning,
+                  .component = LogComponent::kServer,
+                  .message = line,
+                  .fields = {}},
+                 LogFormat::kJson);
+}
+
+// Appends what a line of a program's log says of an error that ends it: what
+// went wrong and what to do.
+void AddError(const std::string& line, std::vector<std::string>& errors) {
+  absl::string_view text = line;
+  if (absl::ConsumePrefix(&text, StrCat(kServerProgram, ": "))) {
+    errors.emplace_back(text);
+    return;
+  }
+  const auto event = nlohmann::json::parse(line, nullptr, false);
+  if (!event.is_object() || !event.contains("level") ||
+      event["level"] != "error") {
+    return;
+  }
+  for (const char* member : {"message", "advice"}) {
+    if (event.contains(member) && event[member].is_string()) {
+      errors.push_back(event[member]);
+    }
+  }
 }
 
 // A folder for the file with which the server reports that it is ready.
@@ -175,6 +209,9 @@ absl::Status ColocatedServer::Keeper::Start() {
       {"--port-file", ready_file_.path(), "--drain-timeout", kDrainTimeout});
   // They are the trainer's options.
   options.hidden_prefix = "MILLRACE_";
+  if (CurrentLogFormat() == LogFormat::kJson) {
+    options.environment = {{"MILLRACE_LOG_FORMAT", "json"}};
+  }
   options.stderr_fd = write_end.get();
   options.signal_mask = mask_;
   ready_ = false;
@@ -186,7 +223,9 @@ absl::Status ColocatedServer::Keeper::Start() {
 }
 
 void ColocatedServer::Keeper::PrintLine(std::string line) {
-  const std::string text = StrCat(EraseLine(), "[server] ", line, "\n");
+  const std::string text = CurrentLogFormat() == LogFormat::kJson
+                               ? StrCat(JsonOf(line), "\n")
+                               : StrCat(EraseLine(), "[server] ", line, "\n");
   // One write, so that lines of several processes do not mix.
   [[maybe_unused]] const ssize_t written =
       write(STDERR_FILENO, text.data(), text.size());
@@ -257,15 +296,9 @@ bool ColocatedServer::Keeper::Pause(absl::Duration pause) {
   return stop.revents == 0 && !Interrupted();
 }
 
-// What went wrong and what to do, as the server itself said it.
 absl::Status ColocatedServer::Keeper::FailureOf(int status) const {
   std::vector<std::string> own;
-  for (const std::string& line : last_lines_) {
-    absl::string_view text = line;
-    if (absl::ConsumePrefix(&text, StrCat(kServerProgram, ": "))) {
-      own.emplace_back(text);
-    }
-  }
+  for (const std::string& line : last_lines_) AddError(line, own);
   std::string message = StrCat(what_, " ", DescribeWaitStatus(status));
   if (!own.empty()) {
     message += StrCat(": ", own[0]);

@@ -21,6 +21,7 @@
 #include "client/train/main/life_events.h"
 #include "client/train/main/train_advice.h"
 #include "client/train/main/train_flags.h"
+#include "client/train/main/train_pages.h"
 #include "client/train/main/warning_lines.h"
 #include "client/train/trainer.h"
 #include "common/base/log.h"
@@ -111,6 +112,20 @@ absl::StatusOr<std::unique_ptr<Accelerator>> OpenAccelerator(
   return nullptr;
 }
 
+// Starts the pages of --metrics; null without it.
+absl::StatusOr<std::unique_ptr<TrainPages>> StartPages(
+    const TrainCommand& command, const GroupAddress& rank) {
+  if (!command.flags.has_metrics()) return nullptr;
+  MILLRACE_ASSIGN_OR_RETURN(
+      const HostPort address,
+      command.flags.MetricsAddress(rank.local_rank.value_or(0)));
+  MILLRACE_ASSIGN_OR_RETURN(
+      std::unique_ptr<TrainPages> pages,
+      TrainPages::Start(address, command.source.Describe()));
+  LogInfo(StrCat("status and metrics at http://", pages->address(), "/"));
+  return pages;
+}
+
 // Logs the start and the end of a run. Of the workers of a launcher, which
 // share a log, only rank 0 does.
 absl::Status RunLogged(TrainStart start, Trainer& trainer, bool is_worker) {
@@ -157,6 +172,8 @@ absl::Status TrainInGroup(const TrainCommand& command,
   MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Accelerator> opened,
                             OpenAccelerator(command, group));
   Accelerator& accelerator = opened == nullptr ? CpuAccelerator() : *opened;
+  MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<TrainPages> pages,
+                            StartPages(command, group));
   MILLRACE_ASSIGN_OR_RETURN(
       std::shared_ptr<BatchSource> source,
       OpenTrainSource(command, GpuOf(accelerator, options)));
@@ -164,6 +181,7 @@ absl::Status TrainInGroup(const TrainCommand& command,
       collectives.rank() == 0) {
     LogSeedType(options.job);
   }
+  if (pages != nullptr) pages->SetSource(source);
   const TrainStart start = {.source = command.source.name(),
                             .rank = group.rank,
                             .world = group.world,
@@ -171,7 +189,8 @@ absl::Status TrainInGroup(const TrainCommand& command,
                             .options = options};
   MILLRACE_ASSIGN_OR_RETURN(
       const std::unique_ptr<Trainer> trainer,
-      Trainer::Create(std::move(source), collectives, options, accelerator));
+      Trainer::Create(std::move(source), collectives, options, accelerator,
+                      pages == nullptr ? nullptr : pages->monitor()));
   const absl::Status run = RunLogged(start, *trainer, command.is_worker);
   // The others need not wait until this rank has left the group.
   if (!run.ok()) collectives.Fail(WithTrainAdvice(run));
@@ -222,7 +241,11 @@ absl::Status Train(const TrainCommand& command) {
 
 // Wrong options show before GPUs are looked for.
 absl::Status CheckOptions(const TrainFlags& flags, int workers) {
-  return flags.Options(std::max(workers, 1)).status();
+  const int count = std::max(workers, 1);
+  if (flags.has_metrics()) {
+    MILLRACE_RETURN_IF_ERROR(flags.MetricsAddress(count - 1).status());
+  }
+  return flags.Options(count).status();
 }
 
 // A GPU that cannot be opened.
