@@ -479,7 +479,7 @@ def measure(setup, name, through, seconds):
             for i, one in enumerate(processes):
                 if one.process.poll() is None:
                     peak[i] = max(peak[i], one.resident())
-            if peak[0] - base[0] > 4 << 30:
+            if peak[0] - base[0] > 2 << 30:
                 break
             time.sleep(0.02)
         lasted = time.monotonic() - begin
