@@ -118,8 +118,8 @@ absl::StatusOr<std::unique_ptr<Fleet>> MakeFleet(const Store& store,
 void WarnIfLeafOnly(const ServerCore& core) {
   if (!core.IsLeafOnly()) return;
   spdlog::warn(
-      "this server has {} of {} partitions and no --peers: it answers leaf "
-      "calls, but fails batches that need other partitions",
+      "this server has {} of {} partitions and no peers: it answers leaf calls, "
+      "but fails batches that need other partitions",
       core.store->mapped_partitions().size(), core.store->partition_count());
 }
 
