@@ -7,10 +7,12 @@
 #include <grpcpp/resource_quota.h>
 
 #include <chrono>
+#include <filesystem>
 #include <utility>
 
 #include "absl/base/call_once.h"
 #include "common/base/field_error.h"
+#include "common/base/log.h"
 #include "common/base/status_lines.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
@@ -31,10 +33,9 @@
 #include "server/load/acceptor.h"
 #include "server/load/request_limits.h"
 #include "server/port_check.h"
+#include "server/rpc/leaf_handlers.h"
 #include "server/rpc/service.h"
 #include "server/scrubber.h"
-#include "spdlog/spdlog.h"
-
 namespace millrace {
 namespace {
 
@@ -84,10 +85,10 @@ absl::StatusOr<TlsFilesPtr> OpenTls(const ServerOptions& options) {
   MILLRACE_ASSIGN_OR_RETURN(TlsFilesPtr files, TlsFiles::Open(tls));
   const absl::Status own = files->current()->ExplainOwn();
   if (!own.ok()) {
-    spdlog::warn(
-        "the certificate {}: {}; clients and peers that trust the same CA will "
-        "refuse this server",
-        tls.cert, FirstLine(own));
+    LogWarning(LogComponent::kTls,
+               StrCat("the certificate ", tls.cert, ": ", FirstLine(own),
+                      "; clients and peers that trust the same CA will refuse "
+                      "this server"));
   }
   return files;
 }
@@ -117,10 +118,11 @@ absl::StatusOr<std::unique_ptr<Fleet>> MakeFleet(const Store& store,
 
 void WarnIfLeafOnly(const ServerCore& core) {
   if (!core.IsLeafOnly()) return;
-  spdlog::warn(
-      "this server has {} of {} partitions and no peers: it answers leaf calls, "
-      "but fails batches that need other partitions",
-      core.store->mapped_partitions().size(), core.store->partition_count());
+  LogWarning(LogComponent::kServer,
+             StrCat("this server has ", core.store->mapped_partitions().size(),
+                    " of ", core.store->partition_count(),
+                    " partitions and no peers: it answers leaf calls, but "
+                    "fails batches that need other partitions"));
 }
 
 // Bytes of incoming requests that gRPC may hold for all clients together;
@@ -128,6 +130,12 @@ void WarnIfLeafOnly(const ServerCore& core) {
 // of the limits; the rest is for requests that have not arrived completely.
 size_t RequestBytes(const ServerOptions& options) {
   return (options.max_inflight_bytes + options.max_leaf_bytes) / 2;
+}
+
+// The last name of a path, even if that ends in a slash.
+std::string FolderName(const std::filesystem::path& path) {
+  return path.has_filename() ? path.filename().string()
+                             : path.parent_path().filename().string();
 }
 
 // Passes connections that Acceptor has accepted to gRPC.
@@ -252,6 +260,10 @@ int SamplerServer::port() const { return state_->port; }
 
 const std::string& SamplerServer::address() const { return state_->address; }
 
+const ServerOptions& SamplerServer::options() const {
+  return state_->core->options;
+}
+
 bool SamplerServer::Drain(absl::Duration timeout) {
   ServerCore& core = *state_->core;
   const SteadyTime deadline = SteadyNow() + timeout;
@@ -293,6 +305,29 @@ bool SamplerServer::IsLeafOnly() const { return state_->core->IsLeafOnly(); }
 
 absl::Status SamplerServer::CheckPort(absl::Duration timeout) const {
   return state_->port_check->Ask(timeout);
+}
+
+FleetStatus SamplerServer::Status() const {
+  const ServerCore& core = *state_->core;
+  const Manifest& manifest = core.store->manifest();
+  FleetStatus status;
+  status.state = HasFailedDevice()       ? "failed"
+                 : draining()            ? "draining"
+                 : !HasIntactPartition() ? "damaged"
+                                         : "ready";
+  status.address =
+      core.options.advertise.empty() ? state_->address : core.options.advertise;
+  status.store = FolderName(core.store->path());
+  status.store_uuid = manifest.uuid;
+  status.fingerprint = manifest.fingerprint;
+  status.parts = manifest.partition_count();
+  status.self = DescribeSelf(core);
+  status.version = status.self.version;
+  status.has_peers = core.fleet != nullptr;
+  if (status.has_peers) status.peers = core.fleet->Members();
+  status.copies = core.copies;
+  status.gpus = MemoryOfDevices(core.gpus);
+  return status;
 }
 
 std::string SamplerServer::Metrics() const {

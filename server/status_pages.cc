@@ -5,6 +5,7 @@
 
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/http/status_page.h"
 #include "common/metrics/families.h"
 #include "common/metrics/process_metrics.h"
 #include "server/core/scraped.h"
@@ -55,7 +56,9 @@ absl::StatusOr<std::unique_ptr<StatusPages>> StatusPages::Start(
   MILLRACE_ASSIGN_OR_RETURN(
       made->http_,
       HttpServer::Start(address, "metrics",
-                        {{"/metrics", [&pages] { return pages.Metrics(); }},
+                        {{"/", StatusPage},
+                         {"/status.json", [&pages] { return pages.Status(); }},
+                         {"/metrics", [&pages] { return pages.Metrics(); }},
                          {"/healthz", [&pages] { return pages.Health(); }},
                          {"/readyz", [&pages] { return pages.Readiness(); }}}));
   return made;
@@ -69,6 +72,12 @@ void StatusPages::SetServer(std::shared_ptr<SamplerServer> server) {
 std::shared_ptr<SamplerServer> StatusPages::server() const {
   MutexLock lock(&mutex_);
   return server_;
+}
+
+HttpResponse StatusPages::Status() const {
+  const auto server = this->server();
+  return StatusJson(server == nullptr ? PrintStartingStatus()
+                                      : PrintFleetStatus(server->Status()));
 }
 
 HttpResponse StatusPages::Metrics() const {

@@ -9,8 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "common/base/log.h"
 #include "common/cli/program.h"
-#include "spdlog/spdlog.h"
 
 namespace millrace {
 namespace {
@@ -52,7 +52,7 @@ std::string OnScreen(const std::string& text) {
 
 StatusScreen::StatusScreen() : terminal_(isatty(STDOUT_FILENO) != 0) {
   if (!terminal_) return;
-  if (isatty(STDERR_FILENO) != 0) spdlog::set_level(spdlog::level::off);
+  if (isatty(STDERR_FILENO) != 0) SetLogLevel(LogLevel::kOff);
   std::fputs(kOtherScreen, stdout);
 }
 

@@ -67,6 +67,13 @@ const CLI::App& ChosenCommand(const CLI::App& app) {
   return chosen.empty() ? app : *chosen.back();
 }
 
+std::string PathOf(const CLI::App& command) {
+  const CLI::App* parent = command.get_parent();
+  return parent == nullptr
+             ? command.get_name()
+             : absl::StrCat(PathOf(*parent), " ", command.get_name());
+}
+
 std::string FullName(const CLI::App& app) {
   std::string name = app.get_name();
   for (const CLI::App* command : ChosenCommands(app)) {

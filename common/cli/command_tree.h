@@ -28,6 +28,9 @@ std::vector<const CLI::App*> ChosenCommands(const CLI::App& app);
 // The innermost command that was chosen; `app` itself if there is none.
 const CLI::App& ChosenCommand(const CLI::App& app);
 
+// The program and the commands down to `command`: "millrace import ogb".
+std::string PathOf(const CLI::App& command);
+
 // The program and the chosen subcommands: "millrace import ogb".
 std::string FullName(const CLI::App& app);
 

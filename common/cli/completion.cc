@@ -57,6 +57,8 @@ _millrace() {
   _describe 'millrace' candidates
 }
 compdef _millrace millrace millrace-server millrace-train
+# If the shell has loaded this file as the function itself, complete now.
+[[ $funcstack[1] != _millrace ]] || _millrace "$@"
 )"},
     {"fish", R"(# Completion for fish. In ~/.config/fish/config.fish:
 #   millrace completion fish | source

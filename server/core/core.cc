@@ -2,10 +2,13 @@
 #include "server/core/core.h"
 
 #include <algorithm>
+#include <random>
 #include <thread>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/host_memory.h"
+#include "common/base/log.h"
 #include "common/base/status_lines.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
@@ -17,13 +20,18 @@
 #include "common/wire/frame.h"
 #include "server/load/refusal.h"
 #include "server/load/request_limits.h"
-#include "spdlog/spdlog.h"
-
 namespace millrace {
 namespace {
 
 // Enough for the largest single request, a set of ids, together with its reply.
 constexpr uint64_t kMinLeafBytes = 192 << 20;
+
+// Distinguishes the servers of a fleet.
+std::string DrawInstance() {
+  std::random_device random;
+  return absl::StrCat(absl::Hex(random(), absl::kZeroPad8),
+                      absl::Hex(random(), absl::kZeroPad8));
+}
 
 ServerOptions Complete(ServerOptions options) {
   if (options.threads < 1) {
@@ -93,6 +101,7 @@ ServerCore::ServerCore(LoadedStore loaded, ServerOptions options_in,
       damage(store->path(), store->mapped_partitions()),
       options(Complete(std::move(options_in))),
       started(SteadyNow()),
+      instance(DrawInstance()),
       fleet(std::move(fleet_in)),
       admission(options.max_inflight_bytes),
       leaf_admission(options.max_leaf_bytes, "leaf call"),
@@ -171,7 +180,8 @@ absl::StatusOr<bool> ServerCore::Draw(int partition, const DrawContext& context,
 
 absl::Status ServerCore::DeviceError(const absl::Status& status) {
   if (absl::IsUnavailable(status) && !device_failed.exchange(true)) {
-    spdlog::error("{}; restart this server", FirstLine(status));
+    LogError(LogComponent::kServer,
+             StrCat(FirstLine(status), "; restart this server"));
     if (on_device_failure != nullptr) on_device_failure();
   }
   if (absl::IsResourceExhausted(status) && !SaysWhenToRetry(status)) {

@@ -100,6 +100,7 @@ struct ServerCore {
   Damage damage;
   const ServerOptions options;
   const SteadyTime started;
+  const std::string instance;  // see DescribeReply.instance
   const std::unique_ptr<Fleet> fleet;
   // For calls to other servers.
   CallTimer peer_timer;

@@ -6,12 +6,12 @@
 #include <utility>
 
 #include "absl/strings/str_replace.h"
+#include "common/base/log.h"
 #include "common/base/status_lines.h"
 #include "common/base/strings.h"
 #include "common/graph/damaged_file.h"
 #include "common/wire/error_info.h"
 #include "server/load/refusal.h"
-#include "spdlog/spdlog.h"
 
 namespace millrace {
 
@@ -42,8 +42,9 @@ void Damage::Note(std::string_view file, const absl::Status& error) {
     listener = listener_;
   }
   for (const int part : news) {
-    spdlog::error("partition {} is no longer served: {}", part,
-                  FirstLine(error));
+    LogError(
+        LogComponent::kScrub,
+        StrCat("partition ", part, " is no longer served: ", FirstLine(error)));
     if (listener) listener(part);
   }
 }

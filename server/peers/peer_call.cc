@@ -114,6 +114,10 @@ absl::Status PeerCall::Finish(::google::protobuf::MessageLite& reply) {
   }
 }
 
+std::string PeerCall::answered_by() const {
+  return answered_by_ == nullptr ? "" : answered_by_->address;
+}
+
 absl::Status PeerCall::Named(const absl::Status& status) const {
   ErrorInfo info = ErrorInfoOf(status);
   info.partition = partition_;

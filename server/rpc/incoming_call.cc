@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/rpc/incoming_call.h"
 
+#include "common/base/log.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
+#include "common/grpc/request_id.h"
 #include "server/rpc/client_name.h"
 #include "server/rpc/parse_request.h"
 
@@ -15,7 +18,11 @@ IncomingCall::IncomingCall(ServerCore& core, const char* method, Limits limits,
       context_(context),
       arrival_(SteadyNow()),
       deadline_(core.DeadlineOf(*context)),
-      client_(ClientName(*context)) {}
+      client_(ClientName(*context)),
+      request_id_(RequestIdOf(*context)),
+      trace_(core.options.trace_slow > absl::ZeroDuration()
+                 ? std::make_unique<CallTrace>(SteadyNow())
+                 : nullptr) {}
 
 absl::Status IncomingCall::StartReading() {
   MILLRACE_ASSIGN_OR_RETURN(place_,
@@ -31,6 +38,7 @@ absl::Status IncomingCall::StartReading() {
 
 absl::Status IncomingCall::FinishReading(bool ok) {
   limits_.reading.Leave(context_);
+  if (trace_ != nullptr) trace_->NoteRequest(SteadyNow());
   if (!ok && context_->IsCancelled()) {
     return absl::CancelledError(
         "the client gave up before its request arrived");
@@ -64,17 +72,35 @@ absl::Status IncomingCall::ReplaceReservation(Admission& admission,
 }
 
 void IncomingCall::AwaitClient() {
+  if (trace_ != nullptr) trace_->AwaitClient(SteadyNow());
   limits_.running.AwaitClient(context_,
                               SteadyNow() + core_.options.client_timeout);
   memory_.StartWaiting();
 }
 
 void IncomingCall::ClientMadeProgress() {
+  if (trace_ != nullptr) trace_->ClientMadeProgress(SteadyNow());
   limits_.running.ClientMadeProgress(context_);
   memory_.StopWaiting();
 }
 
+void IncomingCall::NoteStatus(const absl::Status& status) {
+  if (trace_ != nullptr) trace_->NoteStatus(method_, status);
+  if (!IsLogged(LogLevel::kDebug)) return;
+  const LogRequest logged(request_id_);
+  LogDebug(LogComponent::kServer,
+           status.ok() ? "call answered" : std::string(status.message()),
+           {{"method", method_},
+            {"client", client_},
+            {"code", absl::StatusCodeToString(status.code())}});
+}
+
 void IncomingCall::Leave(const absl::Status& status) {
+  NoteStatus(status);
+  if (trace_ != nullptr) {
+    const LogRequest logged(request_id_);
+    trace_->LogIfSlow(client_, SteadyNow(), core_.options.trace_slow);
+  }
   memory_ = {};
   if (running_) core_.metrics.StopCall(method_);
   core_.metrics.CountCall(method_, status, SteadyNow() - arrival_);

@@ -5,10 +5,12 @@
 #include <grpcpp/support/byte_buffer.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "absl/status/status.h"
 #include "common/base/steady_time.h"
+#include "server/core/call_trace.h"
 #include "server/core/core.h"
 #include "server/load/active_calls.h"
 #include "server/load/admission.h"
@@ -82,8 +84,14 @@ class IncomingCall {
   SteadyTime deadline() const { return deadline_; }
   // The request as it was received.
   ::grpc::ByteBuffer& message() { return message_; }
+  // See common/grpc/request_id.h.
+  const std::string& request_id() const { return request_id_; }
+  CallTrace* trace() { return trace_.get(); }  // null without --trace-slow
 
  private:
+  // Tells the trace, and the log with --log-level debug, how the call ended.
+  void NoteStatus(const absl::Status& status);
+
   ServerCore& core_;
   const char* const method_;
   const Limits limits_;
@@ -91,6 +99,8 @@ class IncomingCall {
   const SteadyTime arrival_;
   const SteadyTime deadline_;
   const std::string client_;
+  const std::string request_id_;
+  const std::unique_ptr<CallTrace> trace_;
   ConnectionCalls::Place place_;
   Admission::Reservation memory_;
   bool running_ = false;  // counts among the running calls

@@ -101,6 +101,7 @@ void DescribeLoad(const ServerCore& core, v1::DescribeReply::Load& load) {
 void AnswerDescribe(const ServerCore& core, v1::DescribeReply& reply) {
   ManifestToProto(core.store->manifest(), reply);
   reply.set_version(MILLRACE_VERSION);
+  reply.set_instance(core.instance);
   reply.set_protocol_version(kProtocolVersion);
   const std::map<int, std::string> damaged = core.damage.damaged();
   for (const int part : core.store->mapped_partitions()) {
@@ -119,6 +120,16 @@ void AnswerDescribe(const ServerCore& core, v1::DescribeReply& reply) {
   DescribeLoad(core, *reply.mutable_load());
   reply.set_leaf_only(core.IsLeafOnly());
   if (core.device_failed) reply.set_failure("a GPU has failed");
+}
+
+FleetMemberInfo DescribeSelf(const ServerCore& core) {
+  v1::DescribeReply reply;
+  AnswerDescribe(core, reply);
+  FleetMemberInfo info;
+  TakeAnswer(reply, info);
+  info.state = reply.draining() ? FleetMemberInfo::State::kDraining
+                                : FleetMemberInfo::State::kReady;
+  return info;
 }
 
 }  // namespace millrace

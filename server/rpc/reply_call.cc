@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "common/base/log.h"
+#include "common/base/steady_time.h"
 #include "common/grpc/status.h"
 
 namespace millrace {
@@ -32,10 +34,20 @@ void ReplyCall::OnReadDone(bool ok) {
 }
 
 void ReplyCall::MakeReply() {
-  absl::StatusOr<::grpc::ByteBuffer> reply = maker_->Make();
+  const LogRequest logged(call_.request_id());
+  absl::StatusOr<::grpc::ByteBuffer> reply = TimedReply();
   const absl::Status status = reply.status();
   if (reply.ok()) reply_ = *std::move(reply);
   End(status);
+}
+
+absl::StatusOr<::grpc::ByteBuffer> ReplyCall::TimedReply() {
+  CallTrace* const trace = call_.trace();
+  if (trace == nullptr) return maker_->Make();
+  const SteadyTime begin = SteadyNow();
+  absl::StatusOr<::grpc::ByteBuffer> reply = maker_->Make();
+  trace->NoteWork(begin, SteadyNow(), reply.ok() ? reply->Length() : 0);
+  return reply;
 }
 
 void ReplyCall::OnCancel() {

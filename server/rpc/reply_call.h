@@ -57,6 +57,8 @@ class ReplyCall final : public ::grpc::ServerGenericBidiReactor {
 
  private:
   void MakeReply();
+  // Times maker_->Make().
+  absl::StatusOr<::grpc::ByteBuffer> TimedReply();
   void End(const absl::Status& status);
 
   IncomingCall call_;

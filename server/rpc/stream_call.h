@@ -64,6 +64,8 @@ class StreamCall final : public ::grpc::ServerGenericBidiReactor {
   void SubmitMaking(ThreadPool& pool);
   void MakeFrames();
   absl::StatusOr<std::optional<::grpc::ByteBuffer>> MakeFrame();
+  // Times maker_->Next().
+  absl::StatusOr<std::optional<::grpc::ByteBuffer>> NextFrame();
   void End(const absl::Status& status);
   void Send(FrameQueue::Actions& actions);
 

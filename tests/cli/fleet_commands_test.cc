@@ -271,6 +271,15 @@ TEST_F(FleetCommandsTest, BenchCountsWhatItGets) {
       6);
 }
 
+TEST_F(FleetCommandsTest, BenchKeepsToTheRateGiven) {
+  const OrderedJson json =
+      JsonOf({"bench", "--store", Stored(SmallGraph()), "--fanouts", "0",
+              "--batches", "5", "--rate", "20", "--json"});
+  EXPECT_EQ(json["batches"], 5);
+  // The first batch is due at once, the last one after 0.2 s.
+  EXPECT_GE(json["seconds"].get<double>(), 0.2);
+}
+
 TEST_F(FleetCommandsTest, BenchPrintsRates) {
   ASSERT_EQ(Run({"bench", "--store", Stored(SmallGraph()), "--fanouts", "-1",
                  "--batches", "4"}),

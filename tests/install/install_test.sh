@@ -21,7 +21,48 @@ awk '/^```cpp$/ {show = 1; next} /^```$/ {show = 0} show' \
     "$here/../../README.md"
 } >"$work/readme.cc"
 
-"$cmake" --install "$build" --prefix "$work/prefix" >"$work/install.log"
+# Not LibTorch's libraries for GPUs, which are gigabytes.
+components=(tools server dev)
+[[ ! -e $build/bin/millrace-train ]] || components+=(train)
+for component in "${components[@]}"; do
+  "$cmake" --install "$build" --prefix "$work/first" \
+    --component "$component" >>"$work/install.log" 2>&1
+done
+mv "$work/first" "$work/prefix"  # what is installed can be moved
+
+# Programs do not need the build, and nor do the libraries that they bring along.
+for file in "$work"/prefix/bin/* "$work"/prefix/lib/millrace/*.so*; do
+  objdump -p "$file" | awk '/^ *(RPATH|RUNPATH) / {print $2}' |
+    while read -r path; do
+      [[ $path == '$ORIGIN'* ]]
+    done
+  env -u LD_LIBRARY_PATH ldd "$file" >"$work/libraries.txt"
+  awk -v prefix="$work/prefix/" '
+    $2 == "=>" && $3 !~ /^\/(usr\/)?lib/ && index($3, prefix) != 1 {
+      print "needs " $0
+      bad = 1
+    }
+    END {exit bad}' "$work/libraries.txt"
+done
+for component in "${components[@]}"; do
+  case $component in
+    tools) program=millrace ;;
+    dev) continue ;;
+    *) program=millrace-$component ;;
+  esac
+  env -u LD_LIBRARY_PATH "$work/prefix/bin/$program" --version
+  # Each option of the help is in the manual page.
+  "$work/prefix/bin/$program" --help | grep -o '^  --[a-z-]*' | tr -d ' ' |
+    while read -r option; do
+      grep -qe "^\.B \"${option//-/\\\\-}[^a-z]" \
+        "$work/prefix/share/man/man1/$program.1"
+    done
+done
+[[ -s $work/prefix/share/man/man1/millrace-import.1 ]]
+for script in bash-completion/completions/millrace-server \
+  zsh/vendor-completions/_millrace fish/vendor_completions.d/millrace.fish; do
+  grep -q __complete "$work/prefix/share/$script"
+done
 
 # The headers are those that docs/loader.md lists, and each compiles alone.
 sed -n 's/^| `\(.*\.h\)` |.*/\1/p' "$here/../../docs/loader.md" | sort \
@@ -51,3 +92,4 @@ build_consumer consumer-pkg-config -DCMAKE_DISABLE_FIND_PACKAGE_gRPC=ON
 "$work/consumer/count_seeds" "$work/cora" | tee "$work/output.txt"
 # The split has 140 training seeds, in batches of 64.
 grep -qx '3 batches, 140 seeds' "$work/output.txt"
+rm -rf "$work/prefix"

@@ -5,10 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
 #include "tests/support/captured_log.h"
+#include "tests/support/eventually.h"
+#include "tests/support/free_port.h"
 #include "tests/support/socket_client.h"
 #include "tests/support/store_builder.h"
 #include "tests/support/test_ca.h"
@@ -126,6 +129,49 @@ TEST_F(StatusPagesTest, ShowMetricsInPrometheusFormat) {
                     HasSubstr("# TYPE millrace_max_inflight_bytes gauge\n"
                               "millrace_max_inflight_bytes 1048576"),
                     HasSubstr("# TYPE millrace_sample_seconds histogram\n")));
+}
+
+TEST_F(StatusPagesTest, ShowTheFleetToPeople) {
+  EXPECT_THAT(Get("/status.json"), HasSubstr("\"state\":\"starting\""));
+  ServerOptions options;
+  options.advertise = "this.example:7000";
+  const auto server = Serve(options);
+  EXPECT_THAT(Get("/"),
+              AllOf(StartsWith(kYes),
+                    HasSubstr("\r\nContent-Type: text/html; charset=utf-8\r\n"),
+                    HasSubstr("\r\nX-Content-Type-Options: nosniff\r\n"),
+                    HasSubstr("<!doctype html>")));
+  const std::string answer = Get("/status.json");
+  EXPECT_THAT(answer,
+              AllOf(StartsWith(kYes),
+                    HasSubstr("\r\nContent-Type: application/json\r\n")));
+  const auto json =
+      nlohmann::json::parse(answer.substr(answer.find("\r\n\r\n") + 4));
+  EXPECT_EQ(json["state"], "ready");
+  EXPECT_EQ(json["store"]["name"], "store");
+  EXPECT_EQ(json["missing_partitions"], nlohmann::json::array());
+  ASSERT_EQ(json["servers"].size(), 1u);
+  EXPECT_EQ(json["servers"][0]["address"], "this.example:7000");
+  EXPECT_EQ(json["servers"][0]["partitions"], nlohmann::json({0}));
+  EXPECT_TRUE(server->Drain(absl::Seconds(10)));
+  EXPECT_THAT(Get("/status.json"), HasSubstr("\"state\":\"draining\""));
+}
+
+// A server that is in its own list of peers is shown once.
+TEST_F(StatusPagesTest, ServerFindsItselfAmongItsPeers) {
+  const int port = testing::FreePort();
+  ServerOptions options;
+  options.listen = "127.0.0.1:" + std::to_string(port);
+  options.peers = "localhost:" + std::to_string(port);
+  const auto server = Serve(options);
+  const auto shown = [&] {
+    const std::string answer = Get("/status.json");
+    return nlohmann::json::parse(
+        answer.substr(answer.find("\r\n\r\n") + 4))["servers"];
+  };
+  EXPECT_TRUE(testing::Eventually([&] { return shown().size() == 1; }));
+  EXPECT_EQ(shown()[0]["self"], true);
+  EXPECT_EQ(shown()[0]["address"], options.peers);
 }
 
 TEST_F(StatusPagesTest, DrainingServerIsHealthyButNotReady) {

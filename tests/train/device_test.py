@@ -64,13 +64,15 @@ class DeviceTest(unittest.TestCase):
                    "which is not there")
         self.check_refusal(
             self.train("cuda"), missing,
-            "build it with -DMILLRACE_CUDA=ON after deploy/setup.sh --cuda "
-            "--torch cuda, or use --device cpu")
+            "install the package of this name, or build it with "
+            "-DMILLRACE_CUDA=ON after deploy/setup.sh --cuda --torch cuda; or "
+            "use --device cpu")
         self.check_cpu(self.train("auto"), missing)
         self.check_refusal(
             self.run_command("--workers", "gpus"), missing,
-            "build it with -DMILLRACE_CUDA=ON after deploy/setup.sh --cuda "
-            "--torch cuda, or use --device cpu")
+            "install the package of this name, or build it with "
+            "-DMILLRACE_CUDA=ON after deploy/setup.sh --cuda --torch cuda; or "
+            "use --device cpu")
 
     def test_says_why_the_program_for_gpus_cannot_train(self):
         script = ("echo a warning of a library >&2\n"

@@ -37,8 +37,8 @@ constexpr char kPrefix[] = "millrace-train: ";
 constexpr char kProbe[] = "--probe-device";
 constexpr char kAlone[] = "alone";  // no rank of the environment's group
 constexpr char kInstallAdvice[] =
-    "\nbuild it with -DMILLRACE_CUDA=ON after deploy/setup.sh --cuda --torch "
-    "cuda, or use --device cpu";
+    "\ninstall the package of this name, or build it with -DMILLRACE_CUDA=ON "
+    "after deploy/setup.sh --cuda --torch cuda; or use --device cpu";
 // The first start of a GPU may take long on hosts with many of them.
 constexpr absl::Duration kProbeTimeout = absl::Minutes(2);
 constexpr absl::Duration kSlice = absl::Milliseconds(100);
@@ -143,9 +143,7 @@ int AnswerProbe(int argc, char** argv, const AcceleratorKind& kind) {
 
 absl::Status RunCudaProgram(char** argv, bool alone) {
   std::error_code error;
-  const std::filesystem::path program =
-      std::filesystem::read_symlink("/proc/self/exe", error).parent_path() /
-      kProgram;
+  const std::filesystem::path program = PathBesideThisProgram(kProgram);
   if (!std::filesystem::exists(program, error)) {
     return absl::FailedPreconditionError(
         StrCat("training on GPUs needs ", program.string(),

@@ -1,0 +1,104 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
+# Bare Debian 12 systems in folders, for the scripts that try what is deployed.
+# Bash scripts that run as root source this file.
+
+# need_package COMMAND:PACKAGE...: installs the packages whose commands are
+# missing.
+need_package() {
+  local pair missing=()
+  for pair in "$@"; do
+    command -v "${pair%:*}" >/dev/null || missing+=("${pair#*:}")
+  done
+  ((${#missing[@]})) || return 0
+  DEBIAN_FRONTEND=noninteractive apt-get install -qq -y \
+    --no-install-recommends "${missing[@]}" >/dev/null 2>&1 ||
+    { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install \
+      -qq -y --no-install-recommends "${missing[@]}" >/dev/null; }
+}
+
+# make_root FOLDER: puts a minimal Debian 12 into FOLDER, with apt working as
+# here. MILLRACE_DEBIAN_ROOT may name a folder to copy, which saves a minute.
+make_root() {
+  if [[ -n ${MILLRACE_DEBIAN_ROOT:-} ]]; then
+    mkdir -p "$1"
+    tar -C "$MILLRACE_DEBIAN_ROOT" --one-file-system -cf - . | tar -C "$1" -xpf -
+  else
+    need_package debootstrap:debootstrap
+    debootstrap --variant=minbase bookworm "$1" >"$1.log" 2>&1 ||
+      { tail "$1.log"; return 1; }
+  fi
+  cp /etc/resolv.conf /etc/hosts "$1/etc/" 2>/dev/null || true
+  cp /etc/apt/sources.list "$1/etc/apt/" 2>/dev/null || true
+  cp -r /etc/apt/sources.list.d/. "$1/etc/apt/sources.list.d/"
+  # No service may start in a chroot.
+  printf '#!/bin/sh\nexit 101\n' >"$1/usr/sbin/policy-rc.d"
+  chmod 755 "$1/usr/sbin/policy-rc.d"
+}
+
+# in_root FOLDER COMMAND...: runs a command in a root, with the network. It and
+# all that it has started end together.
+in_root() {
+  local root=$1
+  shift
+  # In a chroot, / may be no mount, so that it cannot be made private.
+  unshare --mount --propagation unchanged --pid --fork --kill-child --uts \
+    --ipc -- bash -c '{ mount --make-rprivate / 2>/dev/null ||
+        { mount --bind "$1" "$1" && mount --make-rprivate "$1"; }; } &&
+      mount -t proc proc "$1/proc" && mount --rbind /dev "$1/dev" &&
+      mount -t tmpfs tmpfs "$1/run" && shift && exec env -i HOME=/root TERM=dumb LANG=C.UTF-8 \
+        DEBIAN_FRONTEND=noninteractive \
+        PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+        chroot "$@"' bash "$root" "$root" "$@"
+}
+
+# in_lonely_root FOLDER COMMAND...: the same without a network but loopback.
+in_lonely_root() {
+  need_package ip:iproute2
+  unshare --net -- bash -c 'ip link set lo up && . "$1" && shift && in_root "$@"' \
+    bash "${BASH_SOURCE[0]}" "$@"
+}
+
+# boot_root FOLDER SCRIPT: boots systemd in a root, as a container without a
+# network, and lets it run SCRIPT (a path in the root) as a service, with output
+# to SCRIPT.txt. Returns the script's status; 77 if systemd does not come up,
+# because this kernel or its limits do not allow it.
+boot_root() {
+  local root=$1 script=$2
+  need_package ip:iproute2
+  rm -f "$root$script.txt" "$root$script.status"
+  cat >"$root/etc/systemd/system/try.service" <<END
+[Unit]
+DefaultDependencies=no
+After=sysinit.target
+Requires=sysinit.target
+[Service]
+Type=oneshot
+StandardOutput=file:$script.txt
+StandardError=inherit
+Environment=LANG=C.UTF-8
+ExecStart=/bin/sh -c '/bin/bash $script; echo \$\$? >$script.status'
+ExecStopPost=/bin/systemctl --force --force poweroff
+END
+  timeout 180 unshare --mount --propagation unchanged --pid --fork --kill-child \
+    --uts --ipc --net --cgroup -- bash -c '
+      { mount --make-rprivate / 2>/dev/null || true; } &&
+      mount --bind "$1" "$1" && mount --make-rprivate "$1" &&
+      ip link set lo up && mount -t proc proc "$1/proc" &&
+      mount -t sysfs -o ro sysfs "$1/sys" &&
+      mount -t cgroup2 cgroup2 "$1/sys/fs/cgroup" &&
+      mount -t tmpfs tmpfs "$1/run" && mount -t tmpfs tmpfs "$1/tmp" &&
+      mount -t tmpfs -o mode=755 tmpfs "$1/dev" && mkdir "$1/dev/shm" "$1/dev/pts" &&
+      mount -t tmpfs tmpfs "$1/dev/shm" &&
+      mount -t devpts -o newinstance,ptmxmode=0666 devpts "$1/dev/pts" &&
+      ln -s pts/ptmx "$1/dev/ptmx" &&
+      for node in null zero full random urandom tty; do
+        cp -a "/dev/$node" "$1/dev/"
+      done &&
+      exec env -i container=chroot PATH="$PATH" chroot "$1" /lib/systemd/systemd \
+        --unit=try.service --log-target=console --log-level=err \
+        --show-status=no' bash "$root" >"$root$script.console" 2>&1 || true
+  rm "$root/etc/systemd/system/try.service"
+  [[ -e $root$script.status ]] || return 77
+  return "$(<"$root$script.status")"
+}
