@@ -121,7 +121,7 @@ void WarnIfLeafOnly(const ServerCore& core) {
   LogWarning(LogComponent::kServer,
              StrCat("this server has ", core.store->mapped_partitions().size(),
                     " of ", core.store->partition_count(),
-                    " partitions and no --peers: it answers leaf calls, but "
+                    " partitions and no peers: it answers leaf calls, but "
                     "fails batches that need other partitions"));
 }
 
