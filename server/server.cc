@@ -121,7 +121,7 @@ void WarnIfLeafOnly(const ServerCore& core) {
   LogWarning(LogComponent::kServer,
              StrCat("this server has ", core.store->mapped_partitions().size(),
                     " of ", core.store->partition_count(),
-                    " partitions and no --peers: it answers leaf calls, but "
+                    " partitions and no peers: it answers leaf calls, but "
                     "fails batches that need other partitions"));
 }
 
@@ -325,8 +325,9 @@ FleetStatus SamplerServer::Status() const {
   status.version = status.self.version;
   status.has_peers = core.fleet != nullptr;
   if (status.has_peers) status.peers = core.fleet->Members();
-  status.copies = core.copies;
-  status.gpus = MemoryOfDevices(core.gpus);
+  Scraped scraped = Scrape(core);
+  status.memory = std::move(scraped.copies);
+  status.gpus = std::move(scraped.gpus);
   return status;
 }
 

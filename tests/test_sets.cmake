@@ -52,8 +52,9 @@ set(MILLRACE_SERIAL_TESTS
     completion_test csv_rows_test divide_edges_test draw_test
     edge_directory_test edge_feature_test edge_split_writer_test
     elements_test excluded_edges_test expand_reply_reader_test fake_test
-    field_words_test file_test fleet_status_test float_cast_test
-    frame_source_test frame_test gather_columns_test gather_test golden_test graph_checks_test
+    families_test field_words_test file_test fleet_status_test float_cast_test
+    frame_source_test frame_test gather_columns_test gather_test golden_test
+    graph_checks_test
     hedging_test help_format_test help_test host_port_test ids_test
     import_command_test importer_test induced_test
     inflated_file_test ip_network_test job_identity_test job_options_test
@@ -61,13 +62,14 @@ set(MILLRACE_SERIAL_TESTS
     line_reader_test lineage_command_test lineage_test load_store_test
     local_fleet_test manifest_proto_test manifest_test
     man_page_test mapped_neighbor_source_test method_job_test
-    metis_partition_test missing_rows_test negatives_test npy_graph_test
-    npy_rows_test npy_test npz_formats_test numbers_test ogb_test
-    option_errors_test output_test owner_groups_test partition_formats_test
-    partition_test philox_many_test pick_slots_test print_config_test
-    program_test progress_test relabel_test replica_failure_test request_plan_test
-    resolve_job_test resolve_seeds_test restored_rows_test schema_test
-    seed_schedule_test select_edges_test serve_flags_test split_requests_test status_test
+    metis_partition_test minute_sum_test missing_rows_test negatives_test
+    npy_graph_test npy_rows_test npy_test npz_formats_test numbers_test
+    ogb_test option_errors_test output_test owner_groups_test
+    partition_formats_test partition_test philox_many_test pick_slots_test
+    print_config_test program_test progress_test relabel_test
+    replica_failure_test request_plan_test resolve_job_test resolve_seeds_test
+    restored_rows_test schema_test scraped_test seed_schedule_test
+    select_edges_test serve_flags_test split_requests_test status_test
     store_commands_test store_test store_writer_test strings_test
     temporal_test torch_file_test train_graph_test triples_test tu_test
     unpickler_test verify_test walk_budget_test walk_test weights_test

@@ -9,8 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "common/base/log.h"
 #include "common/cli/program.h"
-#include "spdlog/spdlog.h"
 
 namespace millrace {
 namespace {
@@ -34,7 +34,7 @@ size_t TerminalLines() {
 // The first lines of `text`, with a note if not all of them fit.
 std::string OnScreen(const std::string& text) {
   std::vector<std::string> lines = absl::StrSplit(text, '\n');
-  if (lines.back().empty()) lines.pop_back();
+  while (!lines.empty() && lines.back().empty()) lines.pop_back();
   const size_t room = TerminalLines();
   if (lines.size() > room) {
     const size_t left = lines.size() - (room - 1);
@@ -43,7 +43,7 @@ std::string OnScreen(const std::string& text) {
   }
   std::string screen = kHome;
   for (size_t i = 0; i < lines.size(); ++i) {
-    absl::StrAppend(&screen, i > 0 ? "\r\n" : "", lines[i], kEraseRestOfLine);
+    absl::StrAppend(&screen, i > 0 ? "\n" : "", lines[i], kEraseRestOfLine);
   }
   return absl::StrCat(screen, kEraseRestOfScreen);
 }
@@ -52,7 +52,7 @@ std::string OnScreen(const std::string& text) {
 
 StatusScreen::StatusScreen() : terminal_(isatty(STDOUT_FILENO) != 0) {
   if (!terminal_) return;
-  if (isatty(STDERR_FILENO) != 0) spdlog::set_level(spdlog::level::off);
+  if (isatty(STDERR_FILENO) != 0) SetLogLevel(LogLevel::kOff);
   std::fputs(kOtherScreen, stdout);
 }
 

@@ -65,7 +65,7 @@ class Watch:
         self.shown = b""
         end = time.monotonic() + LIMIT
         while not re.search(pattern, self.shown):
-            assert time.monotonic() < end, (pattern, self.shown)
+            assert time.monotonic() < end, (pattern, self.shown[-1000:])
             if select.select([self.master], [], [], 1)[0]:
                 self.shown += os.read(self.master, 65536)
 
@@ -114,7 +114,7 @@ def test_terminal():
     watch = Watch("--server", server.address, terminal=True)
     watch.read(rb"\x1b\[H[-\d]+ [:\d]+  1 of 1 server is ready\x1b\[K\r\n"
                rb"ADDRESS [^\n]*\x1b\[K\r\n" + row(server.address, "ready")
-               + rb"[^\n]*\x1b\[J")
+               + rb"[^\n]*\x1b\[K\x1b\[J")
     assert watch.shown.startswith(OTHER_SCREEN), watch.shown
     server.stop()
     watch.read(rb"\x1b\[H[-\d]+ [:\d]+  0 of 1 server is ready")

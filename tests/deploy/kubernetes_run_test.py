@@ -177,6 +177,7 @@ class PodsTest(unittest.TestCase):
         told = self.millrace("status", "--wait", "60s", secret=OPERATOR)
         for pod in self.servers.values():
             self.assertIn(f"{pod.address}:7000", told)
+        self.millrace("status", secret="millrace-server-tls")
         digest = self.millrace("digest", *JOB, secret=OPERATOR)
         self.assertEqual(digest, self.expected)
         self.millrace("digest", *JOB, "--partition-wait", "5s",

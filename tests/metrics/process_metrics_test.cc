@@ -56,7 +56,8 @@ TEST(ProcessMetricsTest, ResidentMemoryGrowsByWhatIsTouched) {
   const double before = Metric("process_resident_memory_bytes");
   const std::vector<char> touched(64 << 20, 'x');
   const double after = Metric("process_resident_memory_bytes");
-  EXPECT_NEAR(after - before, static_cast<double>(touched.size()), 4 << 20);
+  // AddressSanitizer takes an eighth more.
+  EXPECT_NEAR(after - before, static_cast<double>(touched.size()), 12 << 20);
 }
 
 TEST(ProcessMetricsTest, CountsOpenFiles) {

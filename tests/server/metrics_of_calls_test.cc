@@ -206,5 +206,31 @@ TEST(BusyThreadsTest, WaitingForPeersCountsAsBusy) {
   EXPECT_LE(busy, wall + 0.05);
 }
 
+// A call that waits for an absent owner until it is cancelled.
+TEST(CallsInFlightTest, CountWhileTheyRun) {
+  ServerOptions options;
+  options.threads = 1;
+  options.peer_wait = absl::Minutes(5);
+  FleetHarness fleet(SmallGraph(), 2, options);
+  fleet.StopServer(1);
+  const SamplerServer& home = fleet.server(0);
+  const auto stub = fleet.Stub(0);
+  ::grpc::ClientContext context;
+  const auto reader = stub->Sample(&context, Request(0));
+  EXPECT_TRUE(AwaitValue(home, OfMethod("calls_in_flight", "Sample"), 1));
+  EXPECT_EQ(ValueOf(home, OfMethod("clients", "Sample")), 1);
+  EXPECT_EQ(ValueOf(home, OfMethod("clients", "Expand")), 0);
+  EXPECT_EQ(ValueOf(home, OfMethod("call_seconds_count", "Sample")), 0);
+  v1::DescribeReply reply;
+  ::grpc::ClientContext describe;
+  ASSERT_TRUE(stub->Describe(&describe, {}, &reply).ok());
+  EXPECT_EQ(reply.load().sample_calls(), 1u);
+  EXPECT_EQ(reply.load().batches_per_second(), 0);
+  context.TryCancel();
+  EXPECT_TRUE(AwaitValue(home, OfMethod("calls_in_flight", "Sample"), 0));
+  EXPECT_TRUE(AwaitValue(home, OfMethod("call_seconds_count", "Sample"), 1));
+  EXPECT_EQ(ValueOf(home, OfMethod("clients", "Sample")), 0);
+}
+
 }  // namespace
 }  // namespace millrace
