@@ -117,6 +117,14 @@ class PrefetchingLoader final : public Loader {
     return slot.ready;
   }
 
+  int batches_waiting() const override {
+    return static_cast<int>(
+        std::count_if(window_.begin(), window_.end(), [](const auto& slot) {
+          MutexLock lock(&slot->mutex);
+          return slot->ready && HasBatch(*slot);
+        }));
+  }
+
   uint32_t batches_per_epoch() const override { return plan_.batch_count(); }
   uint32_t steps_per_epoch() const override { return sequence_.StepsFrom(0); }
   uint32_t steps_of_first_epoch() const override {

@@ -85,6 +85,9 @@ class Loader {
 
   // Whether Next() would return without waiting.
   virtual bool ready() const = 0;
+  // Number of batches that have arrived and not been returned. For the thread
+  // that calls Next().
+  virtual int batches_waiting() const = 0;
 
   // Numbers of batches (of all ranks) and of steps in a whole epoch.
   virtual uint32_t batches_per_epoch() const = 0;

@@ -48,6 +48,7 @@ absl::StatusOr<std::shared_ptr<BatchSource>> OpenSource(
     return RemoteBatchSource::Connect({.servers = options.servers,
                                        .tls = options.tls,
                                        .partition_wait = options.partition_wait,
+                                       .trace_slow = options.trace_slow,
                                        .cache_ratio = options.cache_ratio,
                                        .device_cache = options.device_cache});
   }

@@ -31,6 +31,9 @@ struct SourceOptions {
   // Only for servers: how long to wait for a partition that has no living
   // server.
   absl::Duration partition_wait = absl::Minutes(5);
+  // Only for servers: log batches that take longer to arrive than this, with
+  // where the time went; 0 for none.
+  absl::Duration trace_slow = absl::ZeroDuration();
   // Share of each partition's feature rows, hottest first, from 0 to 1. With
   // servers: to keep in this process. With a store: if not 0, the same as
   // memory.cache_ratio.

@@ -17,6 +17,7 @@
 #include "common/base/check.h"
 #include "common/base/field_error.h"
 #include "common/base/interrupt.h"
+#include "common/base/log.h"
 #include "common/base/mutex.h"
 #include "common/base/status_lines.h"
 #include "common/base/status_macros.h"
@@ -26,14 +27,13 @@
 #include "common/grpc/call/call_timer.h"
 #include "common/grpc/call/hedging.h"
 #include "common/grpc/fleet/fleet.h"
+#include "common/grpc/request_id.h"
 #include "common/grpc/tls/tls.h"
 #include "common/sample/gather.h"
 #include "common/sample/resolve_job.h"
 #include "common/sample/seeds/request_plan.h"
 #include "common/sample/seeds/seed_schedule.h"
 #include "common/wire/error_info.h"
-#include "spdlog/spdlog.h"
-
 namespace millrace {
 namespace {
 
@@ -103,6 +103,12 @@ class FleetBatchSource final : public RemoteBatchSource {
   uint64_t received_bytes() const override { return received_; }
   int64_t calls() const override { return hedging_.calls(); }
   int64_t hedged_calls() const override { return hedging_.hedges(); }
+  int64_t retries() const override { return retries_; }
+  std::optional<CachedRowCounts> cached_rows() const override {
+    if (cache_ == nullptr) return std::nullopt;
+    return cache_->counts();
+  }
+  std::vector<KnownServer> servers() const override;
 
   absl::StatusOr<Array> Gather(TypeIndex type, NodeColumn column,
                                std::span<const uint64_t> ids) override;
@@ -132,7 +138,10 @@ class FleetBatchSource final : public RemoteBatchSource {
         .partition_wait = options_.partition_wait,
         .max_batch_bytes = options_.max_batch_bytes,
         .received = received_,
-        .cache = features};
+        .retries = retries_,
+        .cache = features,
+        .request_id = request_ids_.OfBatch(request.epoch, request.batch),
+        .trace_slow = options_.trace_slow};
     const uint64_t number = ++started_;
     // A fetch is forgotten only after `done` has run, so that the destructor
     // waits for that too.
@@ -191,6 +200,8 @@ class FleetBatchSource final : public RemoteBatchSource {
   absl::Status RunCalls(std::vector<Request> requests, StartCall start_call) {
     Retry retry(options_.partition_wait);
     Refusals refusals;
+    const std::string request_id = request_ids_.Of("rows");
+    const LogRequest logged(request_id);
     const CallContext context{.fleet = *fleet_,
                               .manifest = manifest_,
                               .timeout = options_.call_timeout,
@@ -198,7 +209,8 @@ class FleetBatchSource final : public RemoteBatchSource {
                               .refusals = refusals,
                               .hedging = hedging_,
                               .timer = timer_,
-                              .received = received_};
+                              .received = received_,
+                              .request_id = request_id};
     while (true) {
       MILLRACE_RETURN_IF_ERROR(CheckOpen());
       const absl::Status status = RunOnce(context, requests, start_call);
@@ -206,6 +218,7 @@ class FleetBatchSource final : public RemoteBatchSource {
       MILLRACE_RETURN_IF_ERROR(CheckOpen());
       MILLRACE_ASSIGN_OR_RETURN(const absl::Duration wait,
                                 retry.After(status, SteadyNow()));
+      ++retries_;
       MILLRACE_RETURN_IF_ERROR(Pause(wait));
     }
   }
@@ -254,7 +267,9 @@ class FleetBatchSource final : public RemoteBatchSource {
   const Manifest& manifest_;  // owned by fleet_
   CallTimer timer_;
   Hedging hedging_;
+  RequestIds request_ids_;
   std::atomic<uint64_t> received_ = 0;
+  std::atomic<int64_t> retries_ = 0;
   std::atomic<uint64_t> started_ = 0;    // number of fetches
   std::unique_ptr<FeatureCache> cache_;  // null if the ratio is 0
   // Complete batches on a GPU; null if the cache is on the host.
@@ -266,6 +281,18 @@ class FleetBatchSource final : public RemoteBatchSource {
   std::map<uint64_t, std::shared_ptr<BatchFetch>> fetches_
       ABSL_GUARDED_BY(mutex_);
 };
+
+std::vector<KnownServer> FleetBatchSource::servers() const {
+  std::vector<KnownServer> servers;
+  for (FleetMemberInfo& member : fleet_->Members()) {
+    servers.push_back({.address = std::move(member.address),
+                       .state = std::string(StateName(member.state)),
+                       .partitions = std::move(member.partitions),
+                       .version = std::move(member.version),
+                       .error = FirstLine(member.error)});
+  }
+  return servers;
+}
 
 absl::StatusOr<Array> FleetBatchSource::Gather(TypeIndex type,
                                                NodeColumn column,
@@ -317,9 +344,10 @@ absl::StatusOr<const Manifest*> AwaitManifest(Fleet& fleet,
     if (!absl::IsUnavailable(manifest.status()) || soon >= deadline) {
       return manifest;
     }
-    spdlog::warn("{}; waiting for {}", FirstLine(manifest.status()),
-                 absl::FormatDuration(
-                     absl::Ceil(deadline - SteadyNow(), absl::Seconds(1))));
+    LogWarning(LogComponent::kLoader,
+               StrCat(FirstLine(manifest.status()), "; waiting for ",
+                      absl::FormatDuration(absl::Ceil(deadline - SteadyNow(),
+                                                      absl::Seconds(1)))));
   }
 }
 

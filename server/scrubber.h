@@ -33,8 +33,11 @@ class Scrubber {
   // Waits for the current piece to be read, then stops reading. Idempotent.
   void Stop();
 
-  // Bytes read so far. Any thread.
+  // So far, the bytes read, the rounds that have ended, and the files that were
+  // found damaged or unreadable, each time. Any thread.
   uint64_t bytes() const { return bytes_; }
+  uint64_t rounds() const { return rounds_; }
+  uint64_t damaged_files() const { return damaged_files_; }
 
  private:
   void Run();
@@ -59,6 +62,8 @@ class Scrubber {
   std::set<std::string> reported_;
 
   std::atomic<uint64_t> bytes_ = 0;
+  std::atomic<uint64_t> rounds_ = 0;
+  std::atomic<uint64_t> damaged_files_ = 0;
   Mutex mutex_;
   CondVar stop_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

@@ -7,10 +7,12 @@
 #include <grpcpp/resource_quota.h>
 
 #include <chrono>
+#include <filesystem>
 #include <utility>
 
 #include "absl/base/call_once.h"
 #include "common/base/field_error.h"
+#include "common/base/log.h"
 #include "common/base/status_lines.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
@@ -21,18 +23,19 @@
 #include "common/grpc/tls/allowed_names.h"
 #include "common/grpc/tls/certificates.h"
 #include "common/grpc/tls/tls.h"
+#include "common/metrics/families.h"
+#include "common/metrics/process_metrics.h"
 #include "common/net/host_port.h"
 #include "common/net/listening_socket.h"
-#include "common/tier/device_tier.h"
 #include "common/wire/error_info.h"
 #include "server/core/core.h"
+#include "server/core/scraped.h"
 #include "server/load/acceptor.h"
 #include "server/load/request_limits.h"
 #include "server/port_check.h"
+#include "server/rpc/leaf_handlers.h"
 #include "server/rpc/service.h"
 #include "server/scrubber.h"
-#include "spdlog/spdlog.h"
-
 namespace millrace {
 namespace {
 
@@ -82,10 +85,10 @@ absl::StatusOr<TlsFilesPtr> OpenTls(const ServerOptions& options) {
   MILLRACE_ASSIGN_OR_RETURN(TlsFilesPtr files, TlsFiles::Open(tls));
   const absl::Status own = files->current()->ExplainOwn();
   if (!own.ok()) {
-    spdlog::warn(
-        "the certificate {}: {}; clients and peers that trust the same CA will "
-        "refuse this server",
-        tls.cert, FirstLine(own));
+    LogWarning(LogComponent::kTls,
+               StrCat("the certificate ", tls.cert, ": ", FirstLine(own),
+                      "; clients and peers that trust the same CA will refuse "
+                      "this server"));
   }
   return files;
 }
@@ -113,11 +116,26 @@ absl::StatusOr<std::unique_ptr<Fleet>> MakeFleet(const Store& store,
       {.field = "peers", .limit = std::string(fleet.status().message())});
 }
 
+void WarnIfLeafOnly(const ServerCore& core) {
+  if (!core.IsLeafOnly()) return;
+  LogWarning(LogComponent::kServer,
+             StrCat("this server has ", core.store->mapped_partitions().size(),
+                    " of ", core.store->partition_count(),
+                    " partitions and no peers: it answers leaf calls, but "
+                    "fails batches that need other partitions"));
+}
+
 // Bytes of incoming requests that gRPC may hold for all clients together;
 // beyond that it ends calls. Requests of admitted calls take at most a quarter
 // of the limits; the rest is for requests that have not arrived completely.
 size_t RequestBytes(const ServerOptions& options) {
   return (options.max_inflight_bytes + options.max_leaf_bytes) / 2;
+}
+
+// The last name of a path, even if that ends in a slash.
+std::string FolderName(const std::filesystem::path& path) {
+  return path.has_filename() ? path.filename().string()
+                             : path.parent_path().filename().string();
 }
 
 // Passes connections that Acceptor has accepted to gRPC.
@@ -228,6 +246,7 @@ absl::StatusOr<std::unique_ptr<SamplerServer>> SamplerServer::Start(
   state->core = std::make_unique<ServerCore>(
       std::move(loaded), std::move(options), std::move(fleet));
   state->service = std::make_unique<SamplerService>(*state->core);
+  WarnIfLeafOnly(*state->core);
   MILLRACE_RETURN_IF_ERROR(state->StartGrpc());
   state->port_check =
       std::make_unique<PortCheck>(socket->local_address(), state->tls);
@@ -240,6 +259,10 @@ absl::StatusOr<std::unique_ptr<SamplerServer>> SamplerServer::Start(
 int SamplerServer::port() const { return state_->port; }
 
 const std::string& SamplerServer::address() const { return state_->address; }
+
+const ServerOptions& SamplerServer::options() const {
+  return state_->core->options;
+}
 
 bool SamplerServer::Drain(absl::Duration timeout) {
   ServerCore& core = *state_->core;
@@ -278,45 +301,58 @@ bool SamplerServer::HasFailedDevice() const {
   return state_->core->device_failed;
 }
 
+bool SamplerServer::IsLeafOnly() const { return state_->core->IsLeafOnly(); }
+
 absl::Status SamplerServer::CheckPort(absl::Duration timeout) const {
   return state_->port_check->Ask(timeout);
 }
 
+FleetStatus SamplerServer::Status() const {
+  const ServerCore& core = *state_->core;
+  const Manifest& manifest = core.store->manifest();
+  FleetStatus status;
+  status.state = HasFailedDevice()       ? "failed"
+                 : draining()            ? "draining"
+                 : !HasIntactPartition() ? "damaged"
+                                         : "ready";
+  status.address =
+      core.options.advertise.empty() ? state_->address : core.options.advertise;
+  status.store = FolderName(core.store->path());
+  status.store_uuid = manifest.uuid;
+  status.fingerprint = manifest.fingerprint;
+  status.parts = manifest.partition_count();
+  status.self = DescribeSelf(core);
+  status.version = status.self.version;
+  status.has_peers = core.fleet != nullptr;
+  if (status.has_peers) status.peers = core.fleet->Members();
+  Scraped scraped = Scrape(core);
+  status.memory = std::move(scraped.copies);
+  status.gpus = std::move(scraped.gpus);
+  return status;
+}
+
 std::string SamplerServer::Metrics() const {
   const ServerCore& core = *state_->core;
-  ServerMetrics::Scraped scraped;
-  scraped.inflight_bytes = static_cast<double>(core.admission.in_use());
-  scraped.max_inflight_bytes = static_cast<double>(core.admission.limit());
-  scraped.running_calls = static_cast<double>(core.sample_calls.count() +
-                                              core.gather_calls.count());
-  for (const ActiveCalls* calls :
-       {&core.reading_calls, &core.reading_describe_calls, &core.sample_calls,
-        &core.gather_calls, &core.leaf_calls, &core.describe_calls}) {
-    scraped.calls_ended_for_others +=
-        static_cast<double>(calls->ended_for_others());
-  }
-  scraped.peer_calls = static_cast<double>(core.peer_hedging.calls());
-  scraped.hedged_peer_calls = static_cast<double>(core.peer_hedging.hedges());
-  scraped.open_connections = state_->acceptor->open();
-  scraped.refused_connections =
-      static_cast<double>(state_->acceptor->refused());
+  Scraped scraped = Scrape(core);
+  const Acceptor& acceptor = *state_->acceptor;
+  scraped.open_connections = acceptor.open();
+  scraped.refused_connections = static_cast<double>(acceptor.refused());
   scraped.connections_ended_for_others =
-      static_cast<double>(state_->acceptor->ended_for_others());
-  scraped.damaged_partitions =
-      static_cast<double>(core.damage.damaged().size());
-  scraped.hops = core.hops.counts();
-  if (core.features != nullptr) scraped.feature_rows = core.features->counts();
-  scraped.feature_rows.cpu += core.cpu_rows;
-  scraped.copies = core.copies;
-  scraped.gpus = MemoryOfDevices(core.gpus);
-  if (state_->scrubber != nullptr) {
-    scraped.scrubbed_bytes = static_cast<double>(state_->scrubber->bytes());
+      static_cast<double>(acceptor.ended_for_others());
+  if (const Scrubber* scrubber = state_->scrubber.get()) {
+    scraped.scrub = {
+        .bytes = static_cast<double>(scrubber->bytes()),
+        .damaged_files = static_cast<double>(scrubber->damaged_files()),
+        .passes = static_cast<double>(scrubber->rounds())};
   }
   if (state_->tls != nullptr) {
     scraped.certificate_expiry = absl::ToDoubleSeconds(
         state_->tls->current()->not_after() - absl::UnixEpoch());
   }
-  return core.metrics.Print(scraped);
+  MetricFamilies all = ProcessMetrics();
+  AddFamilies(FamiliesOf(scraped), all);
+  AddFamilies(core.metrics.Collect(), all);
+  return PrintMetrics(all);
 }
 
 }  // namespace millrace

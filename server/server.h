@@ -11,6 +11,7 @@
 #include "common/graph/store.h"
 #include "common/tier/load_store.h"
 #include "server/core/options.h"
+#include "server/fleet_status.h"
 
 namespace millrace {
 
@@ -40,6 +41,9 @@ class SamplerServer {
   // "HOST:PORT" with the actual port.
   const std::string& address() const;
 
+  // With zeros replaced by what the server decided, except in `connections`.
+  const ServerOptions& options() const;
+
   // Reports to health checks and clients that the server is about to stop,
   // refuses new Sample calls (but not leaf calls), and waits for running calls
   // to finish. Returns false if `timeout` passes first.
@@ -56,11 +60,18 @@ class SamplerServer {
   // Whether a GPU has failed, so that the process has to be restarted.
   bool HasFailedDevice() const;
 
+  // Whether the server has some partitions only and no peers, so that it fails
+  // batches that need the others.
+  bool IsLeafOnly() const;
+
   // Whether the port answers; see PortCheck::Ask().
   absl::Status CheckPort(absl::Duration timeout) const;
 
   // All metrics in Prometheus' text format.
   std::string Metrics() const;
+
+  // This server and its peers, for the status page.
+  FleetStatus Status() const;
 
  private:
   struct State;

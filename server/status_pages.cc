@@ -5,6 +5,10 @@
 
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/http/status_page.h"
+#include "common/metrics/families.h"
+#include "common/metrics/process_metrics.h"
+#include "server/core/scraped.h"
 
 namespace millrace {
 namespace {
@@ -27,6 +31,13 @@ HttpResponse No(const std::string& why) {
 
 HttpResponse Starting() { return No("starting: the store is being opened"); }
 
+// The metrics of a server that has no store yet.
+std::string MetricsAtStart() {
+  MetricFamilies all = ProcessMetrics();
+  AddFamilies({ReadyFamily(false), DrainingFamily(false)}, all);
+  return PrintMetrics(all);
+}
+
 HttpResponse Answers(const SamplerServer& server, const std::string& what) {
   if (server.HasFailedDevice()) {
     return No("a GPU has failed: restart this server");
@@ -45,7 +56,9 @@ absl::StatusOr<std::unique_ptr<StatusPages>> StatusPages::Start(
   MILLRACE_ASSIGN_OR_RETURN(
       made->http_,
       HttpServer::Start(address, "metrics",
-                        {{"/metrics", [&pages] { return pages.Metrics(); }},
+                        {{"/", StatusPage},
+                         {"/status.json", [&pages] { return pages.Status(); }},
+                         {"/metrics", [&pages] { return pages.Metrics(); }},
                          {"/healthz", [&pages] { return pages.Health(); }},
                          {"/readyz", [&pages] { return pages.Readiness(); }}}));
   return made;
@@ -61,12 +74,17 @@ std::shared_ptr<SamplerServer> StatusPages::server() const {
   return server_;
 }
 
+HttpResponse StatusPages::Status() const {
+  const auto server = this->server();
+  return StatusJson(server == nullptr ? PrintStartingStatus()
+                                      : PrintFleetStatus(server->Status()));
+}
+
 HttpResponse StatusPages::Metrics() const {
   const auto server = this->server();
-  if (server == nullptr) return Starting();
   HttpResponse response;
-  response.type = "text/plain; version=0.0.4; charset=utf-8";
-  response.body = server->Metrics();
+  response.type = std::string(kMetricsContentType);
+  response.body = server == nullptr ? MetricsAtStart() : server->Metrics();
   return response;
 }
 
@@ -82,7 +100,10 @@ HttpResponse StatusPages::Readiness() const {
   if (!server->HasIntactPartition()) {
     return No("damaged: the log names the file");
   }
-  return Answers(*server, "ready");
+  return Answers(*server, server->IsLeafOnly()
+                              ? "ready for leaf calls only: this server has "
+                                "some partitions and no peers"
+                              : "ready");
 }
 
 }  // namespace millrace

@@ -12,11 +12,12 @@
 
 namespace millrace {
 
-// The pages that a server offers to Prometheus and to probes over HTTP:
-// /metrics; /healthz, whether its gRPC port answers; /readyz, whether it also
-// accepts new work. See docs/protocol.md, section 8.
-// States: starting -> serving. A page that reports a problem answers 503 with
-// one line.
+// The pages that a server offers over HTTP: / for people, and /status.json that
+// it shows (docs/fleet.md); for Prometheus and probes, /metrics; /healthz,
+// whether its gRPC port answers; /readyz, whether it also accepts new work. See
+// docs/protocol.md, section 8.
+// States: starting -> serving. /metrics and probes that report a problem answer
+// 503 with one line.
 // Threads: any.
 class StatusPages {
  public:
@@ -35,6 +36,7 @@ class StatusPages {
  private:
   StatusPages() = default;
   std::shared_ptr<SamplerServer> server() const;
+  HttpResponse Status() const;
   HttpResponse Metrics() const;
   HttpResponse Health() const;
   HttpResponse Readiness() const;

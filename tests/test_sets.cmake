@@ -14,9 +14,9 @@ set(MILLRACE_ORACLE_TESTS
 # sanitizers see.
 set(MILLRACE_TOOL_TESTS
     doc_paths_check_test folder_dependencies_check_test
-    grpc_internals_check_test help_test install_test option_names_check_test
-    python_client_test shell_completion_test test_entries_test
-    type_names_check_test)
+    grpc_internals_check_test help_test install_test kubernetes_test
+    option_names_check_test python_client_test shell_completion_test
+    test_entries_test type_names_check_test)
 
 # Tests of limits, with millions of edges and steps. Other tests run the same code
 # below these.
@@ -36,23 +36,25 @@ set(MILLRACE_FLEET_TESTS
     fair_clients_test fleet_commands_test fleet_test
     frame_stream_test http_server_test job_flags_test large_requests_test
     long_lists_test member_keeper_test memory_limits_test methods_test
+    metrics_of_calls_test
     open_source_test peer_expand_test peer_picker_test port_check_test
     refusals_test remote_batch_source_test reset_calls_test
     sample_command_test seed_lookup_test server_drain_test
     server_program_test server_test set_clock_test slow_clients_test
     slow_replicas_test split_replicas_test status_pages_test
-    stopped_server_test tls_test unary_call_test)
+    stopped_server_test tls_test traced_calls_test unary_call_test)
 
 # Tests of code that runs on one thread.
 set(MILLRACE_SERIAL_TESTS
     add_split_test address_list_test allowed_names_test array_test
     atomic_directory_test batch_arrays_test batch_assembler_test batch_test
-    busy_time_test cast_test certificates_test child_process_test
+    busy_time_test call_trace_test cast_test certificates_test child_process_test
     completion_test csv_rows_test divide_edges_test draw_test
     edge_directory_test edge_feature_test edge_split_writer_test
     elements_test excluded_edges_test expand_reply_reader_test fake_test
-    field_words_test file_test float_cast_test frame_source_test frame_test
-    gather_columns_test gather_test golden_test graph_checks_test
+    families_test field_words_test file_test fleet_status_test float_cast_test
+    frame_source_test frame_test gather_columns_test gather_test golden_test
+    graph_checks_test
     hedging_test help_format_test help_test host_port_test ids_test
     import_command_test importer_test induced_test
     inflated_file_test ip_network_test job_identity_test job_options_test
@@ -60,13 +62,14 @@ set(MILLRACE_SERIAL_TESTS
     line_reader_test lineage_command_test lineage_test load_store_test
     local_fleet_test manifest_proto_test manifest_test
     man_page_test mapped_neighbor_source_test method_job_test
-    metis_partition_test missing_rows_test negatives_test npy_graph_test
-    npy_rows_test npy_test npz_formats_test numbers_test ogb_test
-    option_errors_test output_test owner_groups_test partition_formats_test
-    partition_test philox_many_test pick_slots_test program_test
-    progress_test relabel_test replica_failure_test request_plan_test
-    resolve_job_test resolve_seeds_test restored_rows_test schema_test
-    seed_schedule_test select_edges_test split_requests_test status_test
+    metis_partition_test minute_sum_test missing_rows_test negatives_test
+    npy_graph_test npy_rows_test npy_test npz_formats_test numbers_test
+    ogb_test option_errors_test output_test owner_groups_test
+    partition_formats_test partition_test philox_many_test pick_slots_test
+    print_config_test program_test progress_test relabel_test
+    replica_failure_test request_plan_test resolve_job_test resolve_seeds_test
+    restored_rows_test schema_test scraped_test seed_schedule_test
+    select_edges_test serve_flags_test split_requests_test status_test
     store_commands_test store_test store_writer_test strings_test
     temporal_test torch_file_test train_graph_test triples_test tu_test
     unpickler_test verify_test walk_budget_test walk_test weights_test
@@ -92,20 +95,23 @@ set(MILLRACE_SLOW_TESTS
     device_neighbor_drawer_test device_topology_sampler_test examples_test
     failed_calls_test failed_gathers_test failed_programs_test
     golden_cuda_digests_test golden_digests_test golden_pinned_digests_test
-    heartbeat_test hop_sampler_test http_server_test install_test link_trainer_test
-    lost_server_test memory_tiers_test mixed_abuse_test npy_import_test oracle_compare
+    heartbeat_test hop_sampler_test http_server_test install_test kubernetes_test
+    launch_test
+    link_trainer_test lost_server_test memory_tiers_test mixed_abuse_test npy_import_test oracle_compare
     oracle_edges_test programs_test quickstart_test replicas_test
     slow_replicas_test soak_test status_pages_test test_entries_test
-    train_group_test train_hostile_checkpoint_test train_memory_test
+    train_colocated_test train_group_test train_hostile_checkpoint_test
+    train_memory_test train_metrics_test
     train_rendezvous_test train_resume_test train_script_test
-    train_supervise_test train_torch_load_test trainer_test typed_trainer_test)
+    train_supervise_test train_torch_load_test trainer_test
+    traced_batches_test typed_trainer_test)
 
 # Tests that start many programs, up to hundreds, which takes long under
 # AddressSanitizer. They have the label `many-starts`, and run there before a
 # release only; other tests run the same code.
 set(MILLRACE_MANY_STARTS_TESTS
     added_split_test compressed_import_test golden_digests_test npy_import_test
-    programs_test replicas_test sampling_test secure_fleet_test
+    partial_copy_test programs_test replicas_test sampling_test secure_fleet_test
     store_edits_test)
 
 # Tests of code that runs on GPUs.

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/cli/commands.h"
 #include "client/cli/place_report.h"
@@ -27,8 +28,12 @@ struct BenchFlags {
   SourceFlags source;
   JobFlags job;
   uint32_t batches = 200;
+  double rate = 0;  // batches per second; 0 means as fast as they come
   bool json = false;
 };
+
+// How soon a waiting program notices an interrupt.
+constexpr absl::Duration kInterruptCheck = absl::Milliseconds(100);
 
 struct Measured {
   int64_t batches = 0;
@@ -44,13 +49,29 @@ struct Measured {
   int64_t peak_rss_bytes = 0;
 };
 
-absl::StatusOr<Measured> Consume(Loader& loader, uint32_t batches) {
+// Waits until batch number `index` is due, at `rate` batches per second.
+absl::Status AwaitTurn(SteadyTime start, int64_t index, double rate) {
+  const SteadyTime due =
+      start + absl::Seconds(static_cast<double>(index) / rate);
+  while (true) {
+    const absl::Duration left = due - SteadyNow();
+    if (left <= absl::ZeroDuration()) return absl::OkStatus();
+    absl::SleepFor(std::min(left, kInterruptCheck));
+    MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
+  }
+}
+
+absl::StatusOr<Measured> Consume(Loader& loader, uint32_t batches,
+                                 double rate) {
   Measured measured;
   const SteadyTime start = SteadyNow();
   const double cpu_start = ProcessCpuSeconds();
   Progress progress("bench", batches, "batches");
   while (measured.batches < batches) {
     MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
+    if (rate > 0) {
+      MILLRACE_RETURN_IF_ERROR(AwaitTurn(start, measured.batches, rate));
+    }
     MILLRACE_ASSIGN_OR_RETURN(const std::optional<LoaderStep> step,
                               loader.Next());
     if (!step.has_value()) break;
@@ -129,7 +150,7 @@ absl::Status RunBench(const BenchFlags& flags) {
   if (flags.job.InferSeedType(source->manifest(), spec)) LogSeedType(spec);
   MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Loader> loader,
                             Loader::Create(source, spec, std::move(options)));
-  MILLRACE_ASSIGN_OR_RETURN(Measured measured, Consume(*loader, flags.batches));
+  MILLRACE_ASSIGN_OR_RETURN(Measured measured, Consume(*loader, flags.batches, flags.rate));
   measured.places = source->counts();
   const auto* fleet = dynamic_cast<const RemoteBatchSource*>(source.get());
   if (fleet != nullptr) {
@@ -153,6 +174,11 @@ void AddBenchCommand(CLI::App& app, CommandBody& body) {
       ->add_option("--batches", flags->batches,
                    "batches to consume, over as many epochs as it takes")
       ->check(WholeNumber(1, 1 << 30));
+  command
+      ->add_option("--rate", flags->rate,
+                   "batches per second to take at most, for a steady load; 0 "
+                   "takes them as fast as they come")
+      ->check(Number(0, 1e6));
   command->add_flag("--json", flags->json, "print one JSON object");
   command->footer("  millrace bench --store cora-2 --fanouts 15,10,5");
   command->callback(

@@ -21,6 +21,7 @@ void AddInspectCommand(CLI::App& app, CommandBody& body);
 void AddVerifyCommand(CLI::App& app, CommandBody& body);
 void AddSampleCommand(CLI::App& app, CommandBody& body);
 void AddDigestCommand(CLI::App& app, CommandBody& body);
+void AddPlanCommand(CLI::App& app, CommandBody& body);
 void AddBenchCommand(CLI::App& app, CommandBody& body);
 void AddLineageCommand(CLI::App& app, CommandBody& body);
 void AddStatusCommand(CLI::App& app, CommandBody& body);

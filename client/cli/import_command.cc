@@ -11,6 +11,7 @@
 #include "client/cli/import_formats.h"
 #include "client/cli/label_json.h"
 #include "common/base/field_error.h"
+#include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/cli/numbers.h"
 #include "common/cli/program.h"
@@ -23,8 +24,6 @@
 #include "common/ingest/formats/owner_output.h"
 #include "common/ingest/import_options.h"
 #include "common/ingest/importer.h"
-#include "spdlog/spdlog.h"
-
 namespace millrace {
 namespace {
 
@@ -46,8 +45,8 @@ absl::StatusOr<LabelSummaries> SummarizeTarget(const std::string& target) {
   MILLRACE_ASSIGN_OR_RETURN(LabelSummaries labels, SummarizeLabels(*store));
   for (size_t i = 0; i < labels.size(); ++i) {
     if (!labels[i].has_value() || !labels[i]->sparse) continue;
-    spdlog::warn("{}", SparseClassesText(*labels[i],
-                                         store->schema().node_types[i].name));
+    LogWarning(
+        SparseClassesText(*labels[i], store->schema().node_types[i].name));
   }
   return labels;
 }

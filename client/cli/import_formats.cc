@@ -8,6 +8,7 @@
 
 #include "absl/strings/numbers.h"
 #include "common/base/field_error.h"
+#include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/cli/words.h"
@@ -18,8 +19,6 @@
 #include "common/ingest/formats/pyg.h"
 #include "common/ingest/formats/reddit.h"
 #include "common/ingest/formats/tu.h"
-#include "spdlog/spdlog.h"
-
 namespace millrace {
 namespace {
 
@@ -58,8 +57,8 @@ void NameSeeds(NpyInput& input) {
     if (!seeds->contains("") || seeds->contains(type)) continue;
     auto file = seeds->extract("");
     file.key() = type;
-    spdlog::info("the seeds of {} are of type {}, the only one with labels",
-                 file.mapped().string(), type);
+    LogInfo(StrCat("the seeds of ", file.mapped().string(), " are of type ",
+                   type, ", the only one with labels"));
     seeds->insert(std::move(file));
   }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // millrace inspect PATH [--json]
+// Where only some partitions are on this host, shows what these tell.
 #include <algorithm>
 #include <array>
 #include <iostream>
@@ -151,22 +152,41 @@ double Balance(const Json& partitions, const char* what) {
          static_cast<double>(sum);
 }
 
-Json DescribeCut(int64_t cut, const Schema& schema) {
+absl::StatusOr<Json> DescribeCut(const Store& store) {
+  MILLRACE_ASSIGN_OR_RETURN(const int64_t cut, CountCutEdges(store));
   int64_t edges = 0;
-  for (const Relation& relation : schema.relations) {
+  for (const Relation& relation : store.schema().relations) {
     edges += relation.edge_count;
   }
   const double fraction =
       edges == 0 ? 0 : static_cast<double>(cut) / static_cast<double>(edges);
-  return {{"edges", cut}, {"fraction", fraction}};
+  return Json{{"edges", cut}, {"fraction", fraction}};
+}
+
+// What all partitions together tell.
+struct Whole {
+  Json balance = nullptr;
+  Json cut = nullptr;
+};
+
+// Its members are null if a partition is not on this host.
+absl::StatusOr<Whole> DescribeWhole(const Store& store,
+                                    const Json& partitions) {
+  if (!store.is_whole()) return Whole();
+  Whole whole;
+  MILLRACE_ASSIGN_OR_RETURN(whole.cut, DescribeCut(store));
+  whole.balance = {{"nodes", Balance(partitions, "nodes")},
+                   {"edges", Balance(partitions, "edges")}};
+  return whole;
 }
 
 absl::StatusOr<Json> Describe(const Store& store,
                               const LabelSummaries& labels) {
   const Manifest& manifest = store.manifest();
-  MILLRACE_ASSIGN_OR_RETURN(const int64_t cut, CountCutEdges(store));
   const Sizes sizes = SizesUnder(manifest, "");
   const Json partitions = DescribePartitions(store);
+  MILLRACE_ASSIGN_OR_RETURN(const Whole whole,
+                            DescribeWhole(store, partitions));
   return Json{{"path", store.path().string()},
               {"version", manifest.version},
               {"uuid", manifest.uuid},
@@ -182,10 +202,8 @@ absl::StatusOr<Json> Describe(const Store& store,
               {"bytes", sizes.all},
               {"feature_bytes", sizes.features},
               {"partitions", partitions},
-              {"balance",
-               {{"nodes", Balance(partitions, "nodes")},
-                {"edges", Balance(partitions, "edges")}}},
-              {"edge_cut", DescribeCut(cut, manifest.schema)}};
+              {"balance", whole.balance},
+              {"edge_cut", whole.cut}};
 }
 
 std::string Bytes(uint64_t bytes) {
@@ -211,7 +229,8 @@ std::string ColumnText(std::string_view what, const ColumnSpec& column) {
   return text;
 }
 
-void PrintSchema(const Schema& schema, const LabelSummaries& labels) {
+void PrintSchema(const Store& store, const LabelSummaries& labels) {
+  const Schema& schema = store.schema();
   std::cout << "node types\n";
   for (size_t i = 0; i < labels.size(); ++i) {
     const NodeType& type = schema.node_types[i];
@@ -219,6 +238,7 @@ void PrintSchema(const Schema& schema, const LabelSummaries& labels) {
               << ColumnText("feature", type.feature)
               << ColumnText("label", type.label)
               << (labels[i].has_value() ? ", " + LabelText(*labels[i]) : "")
+              << (labels[i].has_value() && !store.is_whole() ? " here" : "")
               << (type.has_time ? ", time" : "")
               << (type.has_hotness ? ", hotness" : "") << "\n";
     if (labels[i].has_value() && labels[i]->sparse) {
@@ -257,7 +277,7 @@ void Print(const Store& store, const LabelSummaries& labels,
             << manifest.partitioning.seed
             << (manifest.partitioning.hot.empty() ? "" : ", hot ")
             << manifest.partitioning.hot << "\n";
-  PrintSchema(manifest.schema, labels);
+  PrintSchema(store, labels);
   std::cout << "splits\n";
   for (const SplitInfo& split : manifest.splits) {
     std::cout << "  " << manifest.schema.node_types[split.type].name << " "
@@ -267,13 +287,19 @@ void Print(const Store& store, const LabelSummaries& labels,
     std::cout << "  " << manifest.schema.RelationName(split.relation) << " "
               << split.name << ": " << split.count << " seeds\n";
   }
-  std::cout << "partitions\n";
+  std::cout << "partitions";
+  if (!store.is_whole()) {
+    std::cout << " on this host (" << store.mapped_partitions().size() << " of "
+              << store.partition_count() << ")";
+  }
+  std::cout << "\n";
   for (const Json& part : report["partitions"]) {
     std::cout << absl::StrFormat(
         "  %d: %d nodes, %d edges, %s\n", part["partition"].get<int>(),
         part["nodes"].get<int64_t>(), part["edges"].get<int64_t>(),
         Bytes(part["bytes"].get<uint64_t>()));
   }
+  if (!store.is_whole()) return;
   const Json& balance = report["balance"];
   const Json& cut = report["edge_cut"];
   std::cout << absl::StrFormat(
@@ -285,7 +311,7 @@ void Print(const Store& store, const LabelSummaries& labels,
 
 absl::Status Inspect(const std::string& path, bool json) {
   MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Store> store,
-                            Store::Open(path));
+                            Store::OpenOnHost(path));
   MILLRACE_ASSIGN_OR_RETURN(const LabelSummaries labels,
                             SummarizeLabels(*store));
   MILLRACE_ASSIGN_OR_RETURN(const Json report, Describe(*store, labels));

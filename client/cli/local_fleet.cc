@@ -17,6 +17,7 @@
 #include "absl/time/time.h"
 #include "common/base/child_process.h"
 #include "common/base/host_memory.h"
+#include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
 #include "common/file/file.h"
@@ -127,6 +128,9 @@ absl::Status LocalFleet::StartOne(const std::filesystem::path& store,
   options.arguments = {program_,   "--store",  store,         "--partition",
                        partitions, "--listen", "127.0.0.1:0", "--port-file",
                        port_file,  "--peers",  peers};
+  if (CurrentLogFormat() == LogFormat::kJson) {
+    options.environment = {{"MILLRACE_LOG_FORMAT", "json"}};
+  }
   options.signal_mask = mask_before_;
   options.signal_at_our_death = SIGTERM;
   MILLRACE_ASSIGN_OR_RETURN(ChildProcess process, ChildProcess::Start(options));

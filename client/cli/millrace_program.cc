@@ -22,6 +22,7 @@ int RunMillraceProgram(int argc, char** argv) {
   AddStatusCommand(app, body);
   AddUpCommand(app, body);
   AddBenchCommand(app, body);
+  AddPlanCommand(app, body);
   AddLineageCommand(app, body);
   AddCompletionCommand(app, body);
   AddHelpCommand(app, body);

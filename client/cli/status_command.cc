@@ -1,17 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// millrace status: lists the members of a fleet and their state.
+// millrace status: lists the members of a fleet, or one server, and their
+// state.
 #include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/cli/commands.h"
+#include "client/cli/status_screen.h"
+#include "client/cli/status_table.h"
 #include "client/flags/job_flags.h"
 #include "common/base/field_error.h"
 #include "common/base/status_lines.h"
@@ -21,22 +28,29 @@
 #include "common/cli/numbers.h"
 #include "common/grpc/fleet/fleet.h"
 #include "common/grpc/tls/tls.h"
-#include "common/wire/error_info.h"
+#include "common/net/host_port.h"
 
 namespace millrace {
 namespace {
 
+using Members = std::vector<FleetMemberInfo>;
 using State = FleetMemberInfo::State;
 
 struct StatusFlags {
   std::string servers;
+  std::string server;
   TlsOptions tls;
   double timeout_seconds = 5;
   std::string wait = "0s";
+  double watch_seconds = 0;  // 0: do not watch
   bool json = false;
+
+  // Whether the user asks about one server rather than the fleet.
+  bool of_one() const { return !server.empty(); }
+  absl::Duration timeout() const { return absl::Seconds(timeout_seconds); }
 };
 
-bool AllAsked(const std::vector<FleetMemberInfo>& members) {
+bool AllAsked(const Members& members) {
   return !members.empty() &&
          std::none_of(members.begin(), members.end(),
                       [](const FleetMemberInfo& member) {
@@ -44,103 +58,39 @@ bool AllAsked(const std::vector<FleetMemberInfo>& members) {
                       });
 }
 
-// Partitions that no ready member serves.
-std::vector<int> MissingPartitions(const std::vector<FleetMemberInfo>& members,
-                                   int parts) {
-  std::vector<bool> served(parts);
-  for (const FleetMemberInfo& member : members) {
-    if (member.state != State::kReady) continue;
-    for (const int part : member.partitions) {
-      if (part >= 0 && part < parts) served[part] = true;
-    }
-  }
-  std::vector<int> missing;
-  for (int part = 0; part < parts; ++part) {
-    if (!served[part]) missing.push_back(part);
-  }
-  return missing;
+bool AllTakeWork(const Members& members) {
+  return !members.empty() &&
+         std::all_of(members.begin(), members.end(), TakesWork);
 }
 
-// Returns how many members before this one in the list serve the same
-// partition; if it serves several, the maximum over its partitions.
-int ReplicaNumber(const std::vector<FleetMemberInfo>& members, size_t index) {
-  int number = 0;
-  for (const int partition : members[index].partitions) {
-    const auto before = std::count_if(
-        members.begin(), members.begin() + static_cast<std::ptrdiff_t>(index),
-        [partition](const FleetMemberInfo& other) {
-          return std::count(other.partitions.begin(), other.partitions.end(),
-                            partition) > 0;
-        });
-    number = std::max(number, static_cast<int>(before));
-  }
-  return number;
-}
+// What is known about the servers at some moment.
+struct Snapshot {
+  Members members;
+  // The number of partitions; nullopt while no server has answered.
+  std::optional<int> parts;
 
-// "1h2m3s"; "0s" for zero, which Abseil prints as "0".
-std::string UptimeText(absl::Duration uptime) {
-  const absl::Duration whole = absl::Trunc(uptime, absl::Seconds(1));
-  return whole == absl::ZeroDuration() ? "0s" : absl::FormatDuration(whole);
-}
-
-std::string Remarks(const FleetMemberInfo& member) {
-  std::string remarks = FirstLine(member.error);
-  for (const auto& [partition, what] : member.damaged) {
-    absl::StrAppend(&remarks, remarks.empty() ? "" : "; ", "partition ",
-                    partition, " is damaged: ", what);
+  std::vector<int> missing() const {
+    return parts.has_value() ? MissingPartitions(members, *parts)
+                             : std::vector<int>{};
   }
-  return remarks;
-}
+};
 
-void PrintTable(const std::vector<FleetMemberInfo>& members) {
-  absl::PrintF("%-24s %-12s %-12s %7s %19s %10s  %s\n", "ADDRESS", "STATE",
-               "PARTITIONS", "REPLICA", "INFLIGHT/LIMIT MiB", "UPTIME",
-               "VERSION");
-  for (size_t i = 0; i < members.size(); ++i) {
-    const FleetMemberInfo& member = members[i];
-    if (member.version.empty()) {
-      absl::PrintF("%-24s %-12s %s\n", member.address,
-                   AbslView(StateName(member.state)), FirstLine(member.error));
-      continue;
-    }
-    const std::string remarks = Remarks(member);
-    absl::PrintF("%-24s %-12s %-12s %7d %9.1f/%9.1f %10s  %s%s\n",
-                 member.address, AbslView(StateName(member.state)),
-                 absl::StrJoin(member.partitions, ","),
-                 ReplicaNumber(members, i),
-                 static_cast<double>(member.inflight_bytes) / (1 << 20),
-                 static_cast<double>(member.max_inflight_bytes) / (1 << 20),
-                 UptimeText(member.uptime), member.version,
-                 remarks.empty() ? "" : absl::StrCat("  ", remarks));
-  }
-}
-
-void PrintJson(const std::vector<FleetMemberInfo>& members,
-               const std::vector<int>& missing) {
-  nlohmann::ordered_json servers = nlohmann::ordered_json::array();
-  for (size_t i = 0; i < members.size(); ++i) {
-    const FleetMemberInfo& member = members[i];
-    nlohmann::ordered_json server;
-    server["address"] = member.address;
-    server["state"] = StateName(member.state);
-    server["partitions"] = member.partitions;
-    server["replica"] = ReplicaNumber(members, i);
-    server["inflight_bytes"] = member.inflight_bytes;
-    server["max_inflight_bytes"] = member.max_inflight_bytes;
-    server["uptime_seconds"] = absl::ToDoubleSeconds(member.uptime);
-    server["version"] = member.version;
-    server["error"] = FirstLine(member.error);
-    nlohmann::ordered_json damaged = nlohmann::ordered_json::object();
-    for (const auto& [partition, what] : member.damaged) {
-      damaged[absl::StrCat(partition)] = what;
-    }
-    server["damaged_partitions"] = std::move(damaged);
-    servers.push_back(std::move(server));
-  }
+nlohmann::ordered_json JsonOf(const StatusFlags& flags,
+                              const Snapshot& snapshot) {
   nlohmann::ordered_json all;
-  all["servers"] = std::move(servers);
-  all["missing_partitions"] = missing;
-  absl::PrintF("%s\n", all.dump());
+  all["servers"] = StatusJson(snapshot.members);
+  if (!flags.of_one()) all["missing_partitions"] = snapshot.missing();
+  return all;
+}
+
+absl::Status MissingError(const Snapshot& snapshot) {
+  const std::vector<int> missing = snapshot.missing();
+  if (missing.empty()) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat("no ready server for partition ",
+                   absl::StrJoin(missing, ", "), " of ", *snapshot.parts,
+                   "\nstart one: millrace-server --store STORE --partition ",
+                   missing.front()));
 }
 
 // Returns the error to end with if nothing is known of the store. Each server's
@@ -154,49 +104,173 @@ absl::Status WhyNoManifest(const absl::Status& status, size_t servers) {
       "correct the list"));
 }
 
-absl::Status RunStatus(const StatusFlags& flags) {
-  absl::Duration wait;
-  if (!absl::ParseDuration(flags.wait, &wait) || wait < absl::ZeroDuration()) {
-    return UsageError(absl::StrCat("--wait ", flags.wait,
-                                   " is not a duration; write e.g. 20s or 5m"));
+constexpr char kHowToReach[] =
+    "start it, or correct the address; a server that is opening its store does "
+    "not listen yet: its log and /readyz say so";
+
+// OK if the server takes new work.
+absl::Status WhyNotReady(const FleetMemberInfo& member,
+                         absl::Duration timeout) {
+  const std::string server = absl::StrCat("the server ", member.address, " ");
+  const auto no = [&server](const std::string& what, const std::string& todo) {
+    return absl::UnavailableError(absl::StrCat(server, what, "\n", todo));
+  };
+  switch (member.state) {
+    case State::kUnknown:
+      return no(
+          absl::StrCat("did not answer within ", absl::FormatDuration(timeout)),
+          "see its log, or give it more time with --timeout");
+    case State::kUnreachable: {
+      const std::pair<std::string, std::string> error =
+          absl::StrSplit(member.error.message(), absl::MaxSplits('\n', 1));
+      return no(absl::StrCat("cannot be reached: ", error.first),
+                error.second.empty() ? kHowToReach : error.second);
+    }
+    case State::kRefused:
+      return member.error;
+    case State::kDraining:
+      return no("is draining: it ends once its calls have ended",
+                "use another replica, or wait until it has been started again");
+    case State::kReady:
+      break;
   }
-  const SteadyTime start = SteadyNow();
-  const SteadyTime deadline =
-      start + std::max(wait, absl::Seconds(flags.timeout_seconds));
+  if (!member.failure.empty()) {
+    return no(absl::StrCat("has failed: ", member.failure), "restart it");
+  }
+  if (!member.partitions.empty()) return absl::OkStatus();
+  return no(absl::StrCat(
+                "has only damaged partitions: ",
+                member.damaged.empty() ? "" : member.damaged.begin()->second),
+            "restore its store from a copy and restart it");
+}
+
+absl::StatusOr<std::unique_ptr<Fleet>> OpenFleet(const StatusFlags& flags) {
   FleetOptions options;
-  options.list = flags.servers;
+  options.list = flags.of_one() ? flags.server : flags.servers;
   MILLRACE_ASSIGN_OR_RETURN(options.tls, OpenClientTls(flags.tls));
+  if (flags.of_one()) options.describe_timeout = flags.timeout();
+  if (flags.watch_seconds > 0) {
+    options.ready_interval = std::min(options.ready_interval,
+                                      absl::Seconds(flags.watch_seconds) / 2);
+  }
+  return Fleet::Create(std::move(options));
+}
+
+absl::StatusOr<absl::Duration> ParseWait(const std::string& text) {
+  absl::Duration wait;
+  if (absl::ParseDuration(text, &wait) && wait >= absl::ZeroDuration()) {
+    return wait;
+  }
+  return UsageError(absl::StrCat("--wait ", text,
+                                 " is not a duration; write e.g. 20s or 5m"));
+}
+
+void Print(const StatusFlags& flags, const Snapshot& snapshot) {
+  const std::string text = flags.json ? JsonOf(flags, snapshot).dump() + "\n"
+                                      : StatusTable(snapshot.members);
+  absl::PrintF("%s", text);
+}
+
+// millrace status --server
+absl::Status ShowServer(const StatusFlags& flags, absl::Duration wait) {
+  const SteadyTime start = SteadyNow();
   MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Fleet> fleet,
-                            Fleet::Create(std::move(options)));
+                            OpenFleet(flags));
+  Snapshot snapshot;
+  MILLRACE_ASSIGN_OR_RETURN(
+      snapshot.members,
+      fleet->AwaitMembers(AllAsked, start + std::max(wait, flags.timeout())));
+  if (wait > absl::ZeroDuration()) {
+    MILLRACE_ASSIGN_OR_RETURN(snapshot.members,
+                              fleet->AwaitMembers(AllTakeWork, start + wait));
+  }
+  Print(flags, snapshot);
+  return WhyNotReady(snapshot.members.front(), flags.timeout());
+}
+
+// millrace status --servers
+absl::Status ShowFleet(const StatusFlags& flags, absl::Duration wait) {
+  const SteadyTime start = SteadyNow();
+  const SteadyTime deadline = start + std::max(wait, flags.timeout());
+  MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Fleet> fleet,
+                            OpenFleet(flags));
   const absl::StatusOr<const Manifest*> manifest =
       fleet->WaitForManifest(deadline);
-  MILLRACE_ASSIGN_OR_RETURN(std::vector<FleetMemberInfo> members,
+  Snapshot snapshot;
+  MILLRACE_ASSIGN_OR_RETURN(snapshot.members,
                             fleet->AwaitMembers(AllAsked, deadline));
+  if (manifest.ok()) snapshot.parts = (*manifest)->partition_count();
   if (manifest.ok() && wait > absl::ZeroDuration()) {
-    const auto all_served = [parts = (*manifest)->partition_count()](
-                                const std::vector<FleetMemberInfo>& now) {
+    const auto all_served = [parts = *snapshot.parts](const Members& now) {
       return MissingPartitions(now, parts).empty();
     };
-    MILLRACE_ASSIGN_OR_RETURN(members,
+    MILLRACE_ASSIGN_OR_RETURN(snapshot.members,
                               fleet->AwaitMembers(all_served, start + wait));
   }
-  const std::vector<int> missing =
-      manifest.ok() ? MissingPartitions(members, (*manifest)->partition_count())
-                    : std::vector<int>{};
-  if (flags.json) {
-    PrintJson(members, missing);
-  } else {
-    PrintTable(members);
+  Print(flags, snapshot);
+  if (!manifest.ok()) {
+    return WhyNoManifest(manifest.status(), snapshot.members.size());
   }
-  if (!manifest.ok()) return WhyNoManifest(manifest.status(), members.size());
-  if (!missing.empty()) {
-    return absl::UnavailableError(absl::StrCat(
-        "no ready server for partition ", absl::StrJoin(missing, ", "), " of ",
-        (*manifest)->partition_count(),
-        "\nstart one: millrace-server --store STORE --partition ",
-        missing.front()));
+  return MissingError(snapshot);
+}
+
+// "2026-11-28 18:40:05  3 of 4 servers are ready; no ready server for ..."
+std::string Headline(const Snapshot& snapshot, absl::Time now) {
+  const auto ready = std::count_if(snapshot.members.begin(),
+                                   snapshot.members.end(), TakesWork);
+  const absl::Status missing = MissingError(snapshot);
+  return absl::StrCat(
+      absl::FormatTime("%Y-%m-%d %H:%M:%S", now, absl::LocalTimeZone()), "  ",
+      ready, " of ", snapshot.members.size(),
+      snapshot.members.size() == 1 ? " server is ready" : " servers are ready",
+      missing.ok() ? "" : absl::StrCat("; ", FirstLine(missing)));
+}
+
+std::string WatchText(const StatusFlags& flags, const Snapshot& snapshot) {
+  const absl::Time now = absl::Now();
+  if (!flags.json) {
+    return absl::StrCat(Headline(snapshot, now), "\n",
+                        StatusTable(snapshot.members), "\n");
   }
-  return absl::OkStatus();
+  nlohmann::ordered_json json;
+  json["time"] =
+      absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", now, absl::UTCTimeZone());
+  json.update(JsonOf(flags, snapshot));
+  return json.dump() + "\n";
+}
+
+// millrace status --watch. Returns CANCELLED when the program is interrupted.
+absl::Status Watch(const StatusFlags& flags) {
+  MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Fleet> fleet,
+                            OpenFleet(flags));
+  Snapshot snapshot;
+  MILLRACE_ASSIGN_OR_RETURN(
+      snapshot.members,
+      fleet->AwaitMembers(AllAsked, SteadyNow() + flags.timeout()));
+  StatusScreen screen;
+  const auto never = [](const Members&) { return false; };
+  for (SteadyTime next = SteadyNow();;) {
+    if (!flags.of_one() && !snapshot.parts.has_value()) {
+      const auto manifest = fleet->WaitForManifest(SteadyNow());
+      if (manifest.ok()) snapshot.parts = (*manifest)->partition_count();
+    }
+    MILLRACE_RETURN_IF_ERROR(screen.Show(WatchText(flags, snapshot)));
+    next = std::max(next, SteadyNow() - absl::Seconds(1)) +
+           absl::Seconds(flags.watch_seconds);
+    MILLRACE_ASSIGN_OR_RETURN(snapshot.members,
+                              fleet->AwaitMembers(never, next));
+  }
+}
+
+absl::Status RunStatus(const StatusFlags& flags) {
+  MILLRACE_ASSIGN_OR_RETURN(const absl::Duration wait, ParseWait(flags.wait));
+  if (flags.watch_seconds > 0) return Watch(flags);
+  return flags.of_one() ? ShowServer(flags, wait) : ShowFleet(flags, wait);
+}
+
+std::string CheckServer(const std::string& text) {
+  const auto address = ParseHostPort(text);
+  return address.ok() ? "" : std::string(address.status().message());
 }
 
 }  // namespace
@@ -204,25 +278,41 @@ absl::Status RunStatus(const StatusFlags& flags) {
 void AddStatusCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = app.add_subcommand(
       "status",
-      "show the fleet: partitions, replica, state, load, version; fails when "
-      "a partition has no ready server");
+      "show servers: partitions, replica, state, load, version; fails when "
+      "a partition has no ready server, or --server is not ready");
   const auto flags = std::make_shared<StatusFlags>();
-  AddServersFlag(*command->add_option_group("Source"), flags->servers)
-      ->required();
+  CLI::Option_group* source = command->add_option_group("Source");
+  AddServersFlag(*source, flags->servers);
+  source
+      ->add_option("--server", flags->server,
+                   "one server, whatever partitions it has: a health check")
+      ->type_name("HOST:PORT")
+      ->check(CheckServer);
+  source->require_option(1);
   AddTlsFlags(*command, flags->tls);
   command
       ->add_option("--timeout", flags->timeout_seconds,
                    "seconds that servers have to answer")
       ->check(Number(0.1, 3600));
+  CLI::Option* wait =
+      command
+          ->add_option("--wait", flags->wait,
+                       "how long to wait until every partition has a ready "
+                       "server, or --server is ready, such as 30s")
+          ->type_name("DURATION");
   command
-      ->add_option("--wait", flags->wait,
-                   "how long to wait until every partition has a ready "
-                   "server, such as 30s")
-      ->type_name("DURATION");
+      ->add_option("--watch", flags->watch_seconds,
+                   "show this again every so many seconds, until interrupted")
+      ->expected(0, 1)
+      ->default_str("2")
+      ->type_name("[SECONDS]")
+      ->check(Number(0.1, 3600))
+      ->excludes(wait);
   command->add_flag("--json", flags->json, "print one JSON object");
   command->footer(
-      "  millrace status --servers 127.0.0.1:7001,127.0.0.1:7002 "
-      "--wait 30s");
+      "  millrace status --servers 127.0.0.1:7001,127.0.0.1:7002 --wait 30s\n"
+      "  millrace status --server 127.0.0.1:7001\n"
+      "  millrace status --servers 127.0.0.1:7001,127.0.0.1:7002 --watch 5");
   command->callback(
       [flags, &body] { body = [flags] { return RunStatus(*flags); }; });
 }

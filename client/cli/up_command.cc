@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/commands.h"
 #include "client/cli/local_fleet.h"
+#include "common/base/child_process.h"
 #include "common/base/status_macros.h"
 #include "common/cli/numbers.h"
 #include "common/cli/program.h"
@@ -24,8 +25,7 @@ struct UpFlags {
 // The path of millrace-server, which is next to this program.
 absl::StatusOr<std::filesystem::path> ServerProgram() {
   const std::filesystem::path program =
-      std::filesystem::read_symlink("/proc/self/exe").parent_path() /
-      "millrace-server";
+      PathBesideThisProgram("millrace-server");
   if (!std::filesystem::exists(program)) {
     return absl::NotFoundError(
         absl::StrCat(program.string(),

@@ -10,6 +10,7 @@
 #include "absl/time/time.h"
 #include "common/base/block.h"
 #include "common/base/field_error.h"
+#include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/cli/numbers.h"
@@ -17,8 +18,6 @@
 #include "common/cli/words.h"
 #include "common/grpc/fleet/address_list.h"
 #include "common/table/npy_rows.h"
-#include "spdlog/spdlog.h"
-
 namespace millrace {
 namespace {
 
@@ -111,6 +110,12 @@ void SourceFlags::AddConnectionTo(CLI::App& app,
                    "how long to wait for a partition that no server serves")
       ->type_name("DURATION");
   fetching
+      ->add_option("--trace-slow", trace_slow_,
+                   "--servers: log where a batch spent its time if it took "
+                   "longer to arrive than this, such as 500ms; at most 10 "
+                   "batches a second; 0 turns this off")
+      ->type_name("DURATION");
+  fetching
       ->add_option("--cache-ratio", cache_ratio_,
                    "--servers: share of each partition's feature rows, "
                    "hottest first, that this process fetches once and keeps, "
@@ -119,6 +124,11 @@ void SourceFlags::AddConnectionTo(CLI::App& app,
                    "while the others are pinned")
       ->check(Number(0, 1));
   memory_.AddTo(*fetching, "--store: ", default_gpus);
+}
+
+std::string SourceFlags::Describe() const {
+  return store_.empty() ? StrCat("servers ", servers_)
+                        : StrCat("store ", store_);
 }
 
 absl::StatusOr<SourceOptions> SourceFlags::Options(
@@ -144,7 +154,18 @@ absl::StatusOr<SourceOptions> SourceFlags::Options(
     return UsageError(StrCat("--partition-wait \"", partition_wait_,
                              "\" is not a duration; write e.g. 20s or 5m"));
   }
+  if (!absl::ParseDuration(trace_slow_, &options.trace_slow) ||
+      options.trace_slow < absl::ZeroDuration()) {
+    return UsageError(StrCat("--trace-slow \"", trace_slow_,
+                             "\" is not a duration; write e.g. 500ms or 2s"));
+  }
   return options;
+}
+
+void SourceFlags::ReadFromServers(const std::string& servers) {
+  store_.clear();
+  servers_ = servers;
+  memory_ = MemoryFlags();
 }
 
 absl::StatusOr<std::shared_ptr<BatchSource>> SourceFlags::Open(
@@ -361,8 +382,8 @@ absl::StatusOr<std::optional<ExplicitSeeds>> JobFlags::Seeds(
 }
 
 void LogSeedType(const JobSpec& spec) {
-  spdlog::info("seeds are of --type {}, which alone has a split {}",
-               spec.seed_type, spec.split);
+  LogInfo(StrCat("seeds are of --type ", spec.seed_type,
+                 ", which alone has a split ", spec.split));
 }
 
 }  // namespace millrace

@@ -42,7 +42,7 @@ struct OwnGpu {
 };
 
 // The flags --store | --servers, --tls-*, --threads, --partition-wait,
-// --cache-ratio, and those of MemoryFlags.
+// --trace-slow, --cache-ratio, and those of MemoryFlags.
 class SourceFlags {
  public:
   // Add --store and --servers, and the options of the connection. Call both;
@@ -52,19 +52,31 @@ class SourceFlags {
   void AddConnectionTo(CLI::App& app, const std::string& default_gpus = "0");
   // What is kept on GPUs is kept on `gpu` unless --gpus says otherwise, and it
   // reads pinned rows for its batches. INVALID_ARGUMENT: a --partition-wait
-  // that is no duration.
+  // or a --trace-slow that is no duration.
   absl::StatusOr<SourceOptions> Options(
       const std::optional<OwnGpu>& gpu = std::nullopt) const;
   // Opens the source of these options. Fails like OpenSource, too.
   absl::StatusOr<std::shared_ptr<BatchSource>> Open(
       const std::optional<OwnGpu>& gpu = std::nullopt) const;
   int threads() const { return threads_; }
+  // "store PATH" or "servers LIST", as given.
+  std::string Describe() const;
+  // The --store or the --servers.
+  const std::string& name() const { return store_.empty() ? servers_ : store_; }
+  const std::string& store() const { return store_; }
+  const TlsOptions& tls() const { return tls_; }
+  const MemoryFlags& memory() const { return memory_; }
+
+  // Puts servers of --store in its place. The options that say where to keep it
+  // are theirs from then on.
+  void ReadFromServers(const std::string& servers);
 
  private:
   std::string store_;
   std::string servers_;
   TlsOptions tls_;
   std::string partition_wait_ = "5m";
+  std::string trace_slow_ = "0";
   int threads_ = 0;
   double cache_ratio_ = 0;
   MemoryFlags memory_;

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "client/remote/hedged_stream.h"
+#include "common/base/log.h"
+#include "common/base/strings.h"
 #include "common/grpc/call/unary_call.h"
 #include "common/wire/job_proto.h"
 #include "sampler.pb.h"
@@ -18,6 +20,9 @@ absl::Status Closed() { return absl::CancelledError("the source was closed"); }
 BatchFetch::BatchFetch(const Options& options, const ResolvedJob& job,
                        BatchRequest request, BatchSource::BatchCallback done)
     : options_(options),
+      trace_(options.trace_slow > absl::ZeroDuration()
+                 ? std::make_unique<FetchTrace>(options.timer.Now())
+                 : nullptr),
       retry_(options.partition_wait),
       context_{.fleet = options.fleet,
                .manifest = options.manifest,
@@ -26,7 +31,9 @@ BatchFetch::BatchFetch(const Options& options, const ResolvedJob& job,
                .refusals = refusals_,
                .hedging = options.hedging,
                .timer = options.timer,
-               .received = options.received},
+               .received = options.received,
+               .request_id = request_id_,
+               .trace = trace_.get()},
       job_(job),
       done_(std::move(done)),
       request_(std::move(request)),
@@ -37,6 +44,7 @@ BatchFetch::BatchFetch(const Options& options, const ResolvedJob& job,
 }
 
 void BatchFetch::StartAttempt() {
+  request_id_ = StrCat(options_.request_id, ".", ++attempts_);
   const auto calls = std::make_shared<AttemptCalls>(
       [self = shared_from_this()](absl::Status failure) {
         self->EndAttempt(std::move(failure));
@@ -103,9 +111,11 @@ void BatchFetch::EndAttempt(absl::Status failure) {
   }
   if (failure.ok()) return EndStage();
   receiver_ = nullptr;
+  const LogRequest logged(request_id_);
   const absl::StatusOr<absl::Duration> wait =
       retry_.After(failure, context_.timer.Now());
   if (!wait.ok()) return Finish(wait.status());
+  ++options_.retries;
   MutexLock lock(&mutex_);
   // If Cancel() was called since the attempt ended, it found no sleep to cut
   // short.
@@ -143,6 +153,15 @@ void BatchFetch::OnWake() {
 void BatchFetch::Finish(absl::StatusOr<Batch> batch) {
   const std::shared_ptr<BatchFetch> self = shared_from_this();
   BatchSource::BatchCallback done = std::move(done_);
+  if (trace_ != nullptr) {
+    trace_->LogIfSlow({.request_id = request_id_,
+                       .epoch = request_.epoch,
+                       .batch = request_.batch,
+                       .home = options_.home,
+                       .attempts = attempts_,
+                       .bytes = batch.ok() ? batch->total_bytes() : 0},
+                      context_.timer.Now(), options_.trace_slow);
+  }
   done(std::move(batch));
 }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -16,6 +17,7 @@
 #include "client/remote/batch_receiver.h"
 #include "client/remote/call_context.h"
 #include "client/remote/feature_cache.h"
+#include "client/remote/fetch_trace.h"
 #include "client/remote/retry.h"
 #include "client/remote/seed_lookup.h"
 #include "common/base/mutex.h"
@@ -49,8 +51,13 @@ class BatchFetch : public Sleeper,
     absl::Duration partition_wait;
     uint64_t max_batch_bytes = 0;
     std::atomic<uint64_t>& received;  // counts bytes
+    std::atomic<int64_t>& retries;    // counts attempts after the first
     // Feature rows that need not be fetched; null if there are none.
     std::shared_ptr<const CachedFeatures> cache = nullptr;
+    // Of the batch; each attempt appends its number.
+    std::string request_id = {};
+    // Batches that take longer are logged; 0 for none.
+    absl::Duration trace_slow = absl::ZeroDuration();
   };
   // `job` must live until `done` has run.
   BatchFetch(const Options& options, const ResolvedJob& job,
@@ -75,6 +82,9 @@ class BatchFetch : public Sleeper,
   void Finish(absl::StatusOr<Batch> batch);
 
   const Options options_;
+  int attempts_ = 0;                   // by one attempt at a time
+  std::string request_id_;             // of the attempt
+  std::unique_ptr<FetchTrace> trace_;  // null if slow batches are not logged
   Retry retry_;
   Refusals refusals_;
   const CallContext context_;

@@ -4,9 +4,11 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "client/remote/fetch_trace.h"
 #include "client/remote/retry.h"
 #include "common/graph/manifest.h"
 #include "common/grpc/call/hedged_call.h"
@@ -22,6 +24,8 @@ namespace millrace {
 // below kMaxMessageBytes.
 inline constexpr size_t kMaxIdsPerCall = size_t{1} << 20;
 
+inline const std::string kNoRequestId;
+
 // State shared by all calls of a fetch, which it must outlive.
 struct CallContext {
   Fleet& fleet;
@@ -32,6 +36,10 @@ struct CallContext {
   Hedging& hedging;        // told how fast replies come
   Timer& timer;
   std::atomic<uint64_t>& received;  // counts bytes of frames
+  // Of the calls that are started next; see common/grpc/request_id.h.
+  const std::string& request_id = kNoRequestId;
+  // Takes part in what --trace-slow logs; null if that is off.
+  FetchTrace* trace = nullptr;
 };
 
 // Options of a hedged call for `partition` that starts now.

@@ -11,14 +11,13 @@
 #include "absl/strings/str_format.h"
 #include "common/base/field_error.h"
 #include "common/base/host_memory.h"
+#include "common/base/log.h"
 #include "common/base/mutex.h"
 #include "common/base/status_lines.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/base/with_ids.h"
 #include "common/sample/gather.h"
-#include "spdlog/spdlog.h"
-
 namespace millrace {
 namespace {
 
@@ -70,17 +69,21 @@ int64_t PlaceOf(const PartitionBook& book, const CachedColumn& column,
   return static_cast<int64_t>(column.first[owner] + at);
 }
 
+// Returns the number of rows copied.
 template <typename Id>
-void CopyHeld(const PartitionBook& book, const CachedColumn& column,
-              std::span<const Id> ids, Array& target) {
+uint64_t CopyHeld(const PartitionBook& book, const CachedColumn& column,
+                  std::span<const Id> ids, Array& target) {
   const size_t row_bytes = column.rows.row_bytes();
+  uint64_t copied = 0;
   for (size_t i = 0; i < ids.size(); ++i) {
     const int64_t place = PlaceOf(book, column, ids[i]);
     if (place < 0) continue;
     std::memcpy(target.mutable_data() + i * row_bytes,
                 column.rows.data() + static_cast<uint64_t>(place) * row_bytes,
                 row_bytes);
+    ++copied;
   }
+  return copied;
 }
 
 // PlaceOf() of each of `ids`.
@@ -154,8 +157,13 @@ void CachedFeatures::CopyRows(TypeIndex type, const Array& ids,
   if (columns_[type] == nullptr) return;
   const PartitionBook& book = manifest_.books[type];
   WithIds(ids, [&](const auto& all) {
-    CopyHeld(book, *columns_[type], all, target);
+    Count(all.size(), CopyHeld(book, *columns_[type], all, target));
   });
+}
+
+void CachedFeatures::Count(uint64_t rows, uint64_t held) const {
+  hits_ += held;
+  misses_ += rows - held;
 }
 
 absl::Status CachedFeatures::MoveToDevice(Batch& batch) const {
@@ -168,6 +176,9 @@ absl::Status CachedFeatures::MoveToDevice(Batch& batch) const {
     }
     const std::vector<int64_t> places =
         PlacesOf(manifest_.books[t], *column, block.id);
+    Count(places.size(), static_cast<uint64_t>(std::count_if(
+                             places.begin(), places.end(),
+                             [](int64_t place) { return place >= 0; })));
     MILLRACE_ASSIGN_OR_RETURN(
         block.feature,
         device_cache_->Merge(column->rows, places, block.feature));
@@ -183,6 +194,18 @@ FeatureCache::FeatureCache(const Manifest& manifest, double ratio,
       gather_(std::move(gather)),
       device_cache_(std::move(device_cache)),
       thread_("features", 1, kMaxQueued) {}
+
+CachedRowCounts FeatureCache::counts() const {
+  CachedRowCounts all;
+  MutexLock lock(&mutex_);
+  for (const auto& [key, held] : held_) {
+    if (held.features == nullptr) continue;
+    const CachedRowCounts some = held.features->counts();
+    all.hits += some.hits;
+    all.misses += some.misses;
+  }
+  return all;
+}
 
 void FeatureCache::Get(const ResolvedJob& job, DType cast, Ready ready) {
   const CacheKey key = {cast, TypesWithFeatures(job, manifest_.schema)};
@@ -286,10 +309,11 @@ absl::StatusOr<std::shared_ptr<CachedColumn>> FeatureCache::NewColumn(
     TypeIndex type, DType cast) const {
   const NodeType& nodes = manifest_.schema.node_types[type];
   if (!nodes.has_hotness) {
-    spdlog::warn(
-        "nodes of type {} are not ordered by hotness, so the cache holds "
-        "arbitrary rows; partition the store again to order them",
-        nodes.name);
+    LogWarning(
+        LogComponent::kLoader,
+        StrCat("nodes of type ", nodes.name,
+               " are not ordered by hotness, so the cache holds arbitrary "
+               "rows; partition the store again to order them"));
   }
   const ColumnSpec spec = WireFeature(manifest_.schema, type, cast);
   auto column = std::make_shared<CachedColumn>();

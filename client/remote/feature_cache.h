@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -12,6 +13,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "client/remote/cached_row_counts.h"
 #include "client/remote/device_cache.h"
 #include "client/remote/row_call.h"
 #include "common/base/array.h"
@@ -32,7 +34,8 @@ struct CachedColumn {
   Array rows;                    // on the host, or all columns on one GPU
 };
 
-// The feature rows of a graph that a client holds. Immutable. Threads: any.
+// The feature rows of a graph that a client holds. Immutable, except that it
+// counts what is asked for. Threads: any.
 class CachedFeatures {
  public:
   // `columns`: per node type; null if no rows are held. `device_cache` has
@@ -59,10 +62,18 @@ class CachedFeatures {
   // where they are. Blocks. Fails like DeviceCache::Merge().
   absl::Status MoveToDevice(Batch& batch) const;
 
+  // The rows of all calls of CopyRows() and MoveToDevice() so far, for types
+  // with held rows.
+  CachedRowCounts counts() const { return {hits_, misses_}; }
+
  private:
+  void Count(uint64_t rows, uint64_t held) const;
+
   const Manifest& manifest_;
   const std::vector<std::shared_ptr<const CachedColumn>> columns_;
   const std::shared_ptr<DeviceCache> device_cache_;
+  mutable std::atomic<uint64_t> hits_ = 0;
+  mutable std::atomic<uint64_t> misses_ = 0;
 };
 
 // Fetches the hottest share of the feature rows, once per node type and wire
@@ -92,6 +103,9 @@ class FeatureCache {
   // available, or nine tenths of the GPU's.
   // Also errors of `gather` and of DeviceCache.
   void Get(const ResolvedJob& job, DType cast, Ready ready);
+
+  // The rows of all batches so far.
+  CachedRowCounts counts() const;
 
   // Waiting callers get what has been fetched when `gather` returns, or
   // CANCELLED. Do not call Get() afterwards. Idempotent.
@@ -143,7 +157,7 @@ class FeatureCache {
   const Gather gather_;
   const std::shared_ptr<DeviceCache> device_cache_;
 
-  Mutex mutex_;
+  mutable Mutex mutex_;
   std::map<CacheKey, Held> held_ ABSL_GUARDED_BY(mutex_);
   // By type and wire dtype. Used only by the thread.
   std::map<std::pair<TypeIndex, DType>, std::shared_ptr<const CachedColumn>>

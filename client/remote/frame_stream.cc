@@ -12,6 +12,7 @@
 
 #include "client/remote/call_context.h"
 #include "common/base/status_macros.h"
+#include "common/grpc/request_id.h"
 #include "common/grpc/status.h"
 #include "common/grpc/time.h"
 #include "common/wire/stream_layout.h"
@@ -37,6 +38,7 @@ class FrameStream final
     self_ = std::move(self);
     Charge(kNominalBytes);
     context_.set_deadline(ToGrpcTime(options_.deadline));
+    SetRequestId(options_.request_id, context_);
     stub_.PrepareBidiStreamingCall(&context_, options_.method,
                                    grpc::StubOptions(), this);
     StartWriteLast(&options_.request, grpc::WriteOptions());

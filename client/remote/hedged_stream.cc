@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/remote/hedged_stream.h"
 
+#include <atomic>
+#include <string>
 #include <utility>
 
 #include "client/remote/call_failure.h"
@@ -20,13 +22,17 @@ class HedgedStream final : public HedgedRequest {
         request_(std::move(request)),
         deadline_(deadline),
         receiver_(std::move(receiver)),
-        done_(std::move(done)) {}
+        done_(std::move(done)),
+        request_id_(context.request_id),
+        start_(context.timer.Now()) {}
 
   std::shared_ptr<Call> Send(std::shared_ptr<FleetMember> replica,
                              std::shared_ptr<CallObserver> observer) override {
+    ++sent_;
     return StartFrameStream({.method = request_.method,
                              .request = request_.message,
                              .member = std::move(replica),
+                             .request_id = request_id_,
                              .deadline = deadline_,
                              .receiver = receiver_,
                              .observer = std::move(observer)});
@@ -41,7 +47,15 @@ class HedgedStream final : public HedgedRequest {
     return NoteEnd(context_, {replica, request_.partition, start}, status);
   }
 
-  void Finish(absl::Status status, std::shared_ptr<FleetMember>) override {
+  void Finish(absl::Status status,
+              std::shared_ptr<FleetMember> replica) override {
+    if (context_.trace != nullptr && replica != nullptr) {
+      context_.trace->NoteCall({.method = request_.method,
+                                .server = replica->address,
+                                .partition = request_.partition,
+                                .replicas_asked = sent_,
+                                .time = context_.timer.Now() - start_});
+    }
     done_(std::move(status));
   }
 
@@ -51,6 +65,9 @@ class HedgedStream final : public HedgedRequest {
   const SteadyTime deadline_;
   const std::shared_ptr<FrameReceiver> receiver_;  // shared with the streams
   const CallDone done_;
+  const std::string request_id_;
+  const SteadyTime start_;
+  std::atomic<int> sent_ = 0;  // to replicas
 };
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "common/base/strings.h"
 #include "common/grpc/call/hedged_call.h"
 #include "common/grpc/call/unary_call.h"
+#include "common/grpc/request_id.h"
 #include "common/grpc/time.h"
 #include "common/wire/ids.h"
 #include "sampler.pb.h"
@@ -36,12 +37,14 @@ class ResolveCall final : public HedgedRequest {
         message_(MessageOf(context.manifest, request)),
         request_(std::move(request)),
         deadline_(deadline),
-        done_(std::move(done)) {}
+        done_(std::move(done)),
+        request_id_(context.request_id) {}
 
   std::shared_ptr<Call> Send(std::shared_ptr<FleetMember> replica,
                              std::shared_ptr<CallObserver> observer) override {
     auto context = std::make_unique<grpc::ClientContext>();
     context->set_deadline(ToGrpcTime(deadline_));
+    SetRequestId(request_id_, *context);
     const auto on_reply = [this, replica](grpc::ByteBuffer& bytes) {
       context_.retry.NoteAnswer(request_.partition, context_.timer.Now());
       const absl::Status status = TakeReply(bytes);
@@ -72,6 +75,7 @@ class ResolveCall final : public HedgedRequest {
   const ResolveRequest request_;
   const SteadyTime deadline_;
   const CallDone done_;
+  const std::string request_id_;
 };
 
 absl::Status ResolveCall::TakeReply(grpc::ByteBuffer& bytes) const {

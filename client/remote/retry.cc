@@ -6,13 +6,12 @@
 #include <string>
 
 #include "common/base/field_error.h"
+#include "common/base/log.h"
 #include "common/base/mutex.h"
 #include "common/base/status_lines.h"
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"
 #include "common/wire/error_info.h"
-#include "spdlog/spdlog.h"
-
 namespace millrace {
 namespace {
 
@@ -152,9 +151,11 @@ absl::StatusOr<absl::Duration> Retry::After(const absl::Status& failure,
                          info);
   }
   if (end.patience - left >= kWarnAfter && WarningDue(partition, now)) {
-    spdlog::warn("{}; retrying{} for {}", FirstLine(failure),
-                 OfPartition("calls to", info),
-                 absl::FormatDuration(absl::Ceil(left, absl::Seconds(1))));
+    LogWarning(
+        LogComponent::kLoader,
+        StrCat(FirstLine(failure), "; retrying", OfPartition("calls to", info),
+               " for ",
+               absl::FormatDuration(absl::Ceil(left, absl::Seconds(1)))));
   }
   MutexLock lock(&mutex_);
   const absl::Duration wait = std::max(backoff_ * Jitter(), info.retry_after);

@@ -6,6 +6,7 @@
 #include "client/train/device/work_timer.h"
 #include "client/train/minibatch_feeder.h"
 #include "client/train/run/log_lines.h"
+#include "client/train/run/run_monitor.h"
 #include "common/base/process_usage.h"
 #include "common/base/steady_time.h"
 
@@ -25,6 +26,17 @@ class EpochClock {
         waited_before_(feeder.waited()),
         copied_before_(feeder.copied()),
         compute(device) {}
+
+  // The times so far of waiting, copying and computing, as far as they are
+  // known without waiting for the device.
+  RunSeconds SoFar() {
+    RunSeconds seconds;
+    seconds.wait = absl::ToDoubleSeconds(feeder_.waited() - waited_before_);
+    seconds.copy =
+        absl::ToDoubleSeconds(feeder_.copied_so_far() - copied_before_);
+    seconds.compute = absl::ToDoubleSeconds(compute.Passed());
+    return seconds;
+  }
 
   double CpuSeconds() const { return ProcessCpuSeconds() - cpu_at_start_; }
   // Fills in the record's times, except those of the CPU and of evaluation.

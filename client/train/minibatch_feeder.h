@@ -63,6 +63,8 @@ class MinibatchFeeder {
   // Time that copies to the device have taken or, on the CPU, making
   // minibatches. Waits for copies. Throws what LibTorch throws.
   absl::Duration copied() { return timer_.Total(); }
+  // The part of it that is known by now. Does not wait.
+  absl::Duration copied_so_far() { return timer_.Passed(); }
 
  private:
   using MaybeStep = absl::StatusOr<std::optional<FedStep>>;

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "client/nn/model_kind.h"
 #include "client/train/checkpoint_identity.h"
 #include "client/train/run/train_check.h"
 #include "client/train/run/train_words.h"
@@ -63,15 +64,19 @@ absl::Status OpenFiles(Collectives& collectives, RunParts& run) {
   run.logs = std::make_unique<RunLogs>(options, collectives);
   MILLRACE_ASSIGN_OR_RETURN(
       run.checkpoints,
-      RunCheckpoints::Open(
-          options, collectives,
-          [&logs = *run.logs](const std::filesystem::path& path,
-                              const Checkpoint& checkpoint) -> absl::Status {
-            // Syncs the lines of its steps first, because a host that loses
-            // power must not keep a checkpoint that is ahead of the log.
-            MILLRACE_RETURN_IF_ERROR(logs.SyncConsumed());
-            return WriteCheckpoint(path, checkpoint);
-          }));
+      RunCheckpoints::Open(options, collectives,
+                           [&logs = *run.logs, monitor = run.monitor](
+                               const std::filesystem::path& path,
+                               const Checkpoint& checkpoint) -> absl::Status {
+                             // Syncs the lines of its steps first, because a
+                             // host that loses power must not keep a checkpoint
+                             // that is ahead of the log.
+                             MILLRACE_RETURN_IF_ERROR(logs.SyncConsumed());
+                             MILLRACE_RETURN_IF_ERROR(
+                                 WriteCheckpoint(path, checkpoint));
+                             monitor->NoteCheckpoint();
+                             return absl::OkStatus();
+                           }));
   return collectives.rank() != 0 || options.predict.empty()
              ? absl::OkStatus()
              : CheckWritableFile("predict", options.predict);
@@ -130,6 +135,27 @@ absl::Status Restore(const Checkpoint& checkpoint, int world, RunParts& run) {
   return absl::OkStatus();
 }
 
+RunInfo DescribeRun(const RunPlan& plan, const Collectives& collectives,
+                    const Accelerator& accelerator) {
+  const TrainOptions& options = plan.options;
+  const bool graphs = options.job.seed_kind == SeedKind::kGraph;
+  return {.rank = collectives.rank(),
+          .world = collectives.world(),
+          .device = accelerator.kind(),
+          .model = std::string(InfoOf(options.model.kind).name),
+          .task = graphs ? "graph" : TaskName(options.task.kind),
+          .metric = MetricName(options.task),
+          .seeds = plan.seeds_name,
+          .epochs = options.epochs,
+          .higher_is_better = options.task.Better(1, 0)};
+}
+
+void Begin(const RunState& state, RunMonitor& monitor) {
+  const bool any = state.best_valid.has_value();
+  monitor.Begin({state.train_at_best, state.best_valid, state.test_at_best},
+                any ? std::optional(state.best_epoch) : std::nullopt);
+}
+
 // Returns whether there was a checkpoint to resume from.
 absl::StatusOr<bool> Resume(Collectives& collectives, RunParts& run) {
   MILLRACE_ASSIGN_OR_RETURN(const std::optional<Checkpoint> checkpoint,
@@ -155,7 +181,8 @@ absl::StatusOr<bool> Resume(Collectives& collectives, RunParts& run) {
 absl::StatusOr<RunParts> SetUpRun(std::shared_ptr<BatchSource> source,
                                   Collectives& collectives,
                                   TrainOptions options,
-                                  Accelerator& accelerator) {
+                                  Accelerator& accelerator,
+                                  std::shared_ptr<RunMonitor> monitor) {
   at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/true);
   // Nothing reads what it has not written.
   at::globalContext().setDeterministicFillUninitializedMemory(false);
@@ -165,8 +192,10 @@ absl::StatusOr<RunParts> SetUpRun(std::shared_ptr<BatchSource> source,
   RunParts run;
   run.source = std::move(source);
   run.memory = accelerator.memory();
+  run.monitor = std::move(monitor);
   run.plan = std::make_unique<const RunPlan>(std::move(plan));
   const TrainOptions& planned = run.plan->options;
+  run.monitor->SetInfo(DescribeRun(*run.plan, collectives, accelerator));
   run.objective = MakeObjective(planned.task, planned.job.seed_kind);
   MILLRACE_RETURN_IF_ERROR(OpenFiles(collectives, run));
   MILLRACE_RETURN_IF_ERROR(ReadInputs(collectives, run));
@@ -180,6 +209,7 @@ absl::StatusOr<RunParts> SetUpRun(std::shared_ptr<BatchSource> source,
         ReadInitialWeights(planned, collectives, run.learner->model()));
   }
   MILLRACE_RETURN_IF_ERROR(run.logs->Open(resumed, run.state));
+  Begin(run.state, *run.monitor);
   return run;
 }
 

@@ -9,6 +9,7 @@
 #include "client/train/group/collectives.h"
 #include "client/train/learner.h"
 #include "client/train/objective.h"
+#include "client/train/run/run_monitor.h"
 #include "client/train/run/train_options.h"
 #include "client/train/run_checkpoints.h"
 #include "client/train/run_logs.h"
@@ -22,6 +23,7 @@ namespace millrace {
 struct RunParts {
   std::shared_ptr<BatchSource> source;  // shared with loaders
   std::shared_ptr<ArrayMemory> memory;  // of the accelerator; may be null
+  std::shared_ptr<RunMonitor> monitor;  // shared with those who watch the run
   std::unique_ptr<const RunPlan> plan;
   std::unique_ptr<Objective> objective;
   RunInputs inputs;
@@ -33,11 +35,12 @@ struct RunParts {
 };
 
 // Makes the plan and all other parts, and resumes if asked to. All ranks call
-// it. `collectives` and `accelerator` must outlive the parts. Fails like
-// Trainer::Create.
+// it. `collectives` and `accelerator` must outlive the parts; `monitor` is told
+// what the run is. Fails like Trainer::Create.
 absl::StatusOr<RunParts> SetUpRun(std::shared_ptr<BatchSource> source,
                                   Collectives& collectives,
                                   TrainOptions options,
-                                  Accelerator& accelerator);
+                                  Accelerator& accelerator,
+                                  std::shared_ptr<RunMonitor> monitor);
 
 }  // namespace millrace

@@ -45,10 +45,12 @@ Trainer::~Trainer() = default;
 
 absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(
     std::shared_ptr<BatchSource> source, Collectives& collectives,
-    TrainOptions options, Accelerator& accelerator) {
+    TrainOptions options, Accelerator& accelerator,
+    std::shared_ptr<RunMonitor> monitor) {
+  if (monitor == nullptr) monitor = std::make_shared<RunMonitor>();
   MILLRACE_ASSIGN_OR_RETURN(
       RunParts run, SetUpRun(std::move(source), collectives, std::move(options),
-                             accelerator));
+                             accelerator, std::move(monitor)));
   return std::unique_ptr<Trainer>(new Trainer(std::move(run), collectives));
 }
 
@@ -133,7 +135,21 @@ absl::Status Trainer::TrainOnStep(const FedStep& fed, MinibatchFeeder& feeder,
   state_.sums.loss += sums.loss;
   state_.sums.labelled += sums.labelled;
   state_.sums.correct += sums.correct;
+  ReportStep(fed, sums, feeder, clock);
   return run_->logs->LogStep(state_, sums);
+}
+
+void Trainer::ReportStep(const FedStep& fed, const StepSums& sums,
+                         const MinibatchFeeder& feeder, EpochClock& clock) {
+  run_->monitor->NoteStep(
+      {.epoch = state_.epoch,
+       .step = state_.step,
+       .epoch_steps = feeder.loader().steps_per_epoch(),
+       .loss = MeanLoss(sums),
+       .has_batch = fed.minibatch.has_value(),
+       .seeds = fed.minibatch.has_value() ? fed.minibatch->seeds : 0,
+       .batches_waiting = feeder.loader().batches_waiting(),
+       .epoch_seconds = clock.SoFar()});
 }
 
 absl::Status Trainer::TrainEpoch(MinibatchFeeder& feeder, uint32_t steps) {
@@ -158,6 +174,7 @@ absl::Status Trainer::TrainEpoch(MinibatchFeeder& feeder, uint32_t steps) {
 }
 
 absl::StatusOr<bool> Trainer::Evaluate(MetricsRecord& record) {
+  run_->monitor->BeginEvaluation();
   const SteadyTime start = SteadyNow();
   const absl::StatusOr<SplitMetrics> metrics = run_->evaluator->Run();
   if (!metrics.ok()) return OfEvaluation(metrics.status());
@@ -169,7 +186,11 @@ absl::StatusOr<bool> Trainer::Evaluate(MetricsRecord& record) {
     record.metrics.train = static_cast<double>(state_.sums.correct) /
                            static_cast<double>(state_.sums.labelled);
   }
-  return state_.NoteEvaluation(record.epoch, record.metrics, options_.task);
+  const bool best =
+      state_.NoteEvaluation(record.epoch, record.metrics, options_.task);
+  run_->monitor->EndEvaluation(record.epoch, record.metrics, best,
+                               record.eval_seconds);
+  return best;
 }
 
 absl::Status Trainer::EndEpoch(EpochClock& clock) {
@@ -179,6 +200,9 @@ absl::Status Trainer::EndEpoch(EpochClock& clock) {
   record.step = state_.step;
   record.loss = MeanLoss(state_.sums);
   clock.FillIn(record);
+  run_->monitor->EndEpoch({.wait = record.wait_seconds,
+                           .copy = record.copy_seconds,
+                           .compute = record.compute_seconds});
   MILLRACE_ASSIGN_OR_RETURN(record.cpu_seconds,
                             SumOfCpuSeconds(clock.CpuSeconds(), collectives_));
   state_.EndEpoch();
@@ -197,6 +221,13 @@ absl::Status Trainer::EndEpoch(EpochClock& clock) {
 }
 
 absl::Status Trainer::Save(bool best) {
+  const SteadyTime start = SteadyNow();
+  absl::Status saved = HandOver(best);
+  run_->monitor->NoteSnapshot(absl::ToDoubleSeconds(SteadyNow() - start));
+  return saved;
+}
+
+absl::Status Trainer::HandOver(bool best) {
   MILLRACE_RETURN_IF_ERROR(run_->logs->SyncOtherHosts());
   const auto checkpoint = std::make_shared<Checkpoint>();
   MILLRACE_RETURN_IF_ERROR(run_->learner->SaveTo(*checkpoint));
@@ -220,6 +251,7 @@ absl::Status Trainer::Run() {
       CatchTorch("training", [this] { return TrainAndEvaluate(); });
   // A run that ends early needs its last checkpoints as well.
   absl::Status written = run_->checkpoints->Finish();
+  run_->monitor->End();
   const bool tell = done.ok() || absl::IsCancelled(done);
   return tell && !written.ok() ? written : done;
 }

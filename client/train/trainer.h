@@ -11,6 +11,7 @@
 #include "client/train/device/accelerator.h"
 #include "client/train/group/collectives.h"
 #include "client/train/run/log_lines.h"
+#include "client/train/run/run_monitor.h"
 #include "client/train/run/train_options.h"
 #include "client/train/run_state.h"
 #include "common/sample/batch_source.h"
@@ -39,9 +40,11 @@ class Trainer {
   // from rank 0's, a folder with another run's checkpoints. Also errors of
   // output files that cannot be written, of MakeRunPlan, Model::Create, the
   // source and the group.
+  // `monitor`, if there is one, is told how the run goes.
   static absl::StatusOr<std::unique_ptr<Trainer>> Create(
       std::shared_ptr<BatchSource> source, Collectives& collectives,
-      TrainOptions options, Accelerator& accelerator = CpuAccelerator());
+      TrainOptions options, Accelerator& accelerator = CpuAccelerator(),
+      std::shared_ptr<RunMonitor> monitor = nullptr);
   ~Trainer();
 
   // Trains the epochs that are left, evaluates and predicts; returns when the
@@ -53,6 +56,8 @@ class Trainer {
   Model& model();
   // The epochs and logged steps that this object has run, in order.
   const std::vector<MetricsRecord>& history() const;
+  // How far the run has got.
+  const RunState& state() const { return state_; }
 
  private:
   Trainer(RunParts run, Collectives& collectives);
@@ -63,6 +68,8 @@ class Trainer {
   absl::Status TrainEpoch(MinibatchFeeder& feeder, uint32_t steps);
   absl::Status TrainOnStep(const FedStep& fed, MinibatchFeeder& feeder,
                            EpochClock& clock);
+  void ReportStep(const FedStep& fed, const StepSums& sums,
+                  const MinibatchFeeder& feeder, EpochClock& clock);
   absl::Status EndEpoch(EpochClock& clock);
   // Fills in the metrics, and returns whether they are the best so far.
   absl::StatusOr<bool> Evaluate(MetricsRecord& record);
@@ -70,6 +77,7 @@ class Trainer {
   // Hands a copy of the run to the writer of checkpoints, with `best` for
   // best.pt too. All ranks call it.
   absl::Status Save(bool best);
+  absl::Status HandOver(bool best);
   absl::Status EndRun();
   absl::Status WritePrediction();
 

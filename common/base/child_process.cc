@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <system_error>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -23,17 +24,19 @@ absl::Status SystemError(const char* call) {
       StrCat("cannot start a process: ", call, ": ", std::strerror(errno)));
 }
 
-// Our environment with `overrides` in place of equal names.
-std::vector<std::string> Environment(
-    const std::map<std::string, std::string>& overrides) {
+// Our environment with the variables of `options` in place of equal names.
+std::vector<std::string> Environment(const ChildProcessOptions& options) {
+  const std::string& prefix = options.hidden_prefix;
   std::vector<std::string> variables;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string text = *entry;
-    if (!overrides.contains(text.substr(0, text.find('=')))) {
+    const bool hidden = !prefix.empty() && text.starts_with(prefix);
+    if (!hidden &&
+        !options.environment.contains(text.substr(0, text.find('=')))) {
       variables.push_back(text);
     }
   }
-  for (const auto& [name, value] : overrides) {
+  for (const auto& [name, value] : options.environment) {
     variables.push_back(StrCat(name, "=", value));
   }
   return variables;
@@ -65,7 +68,7 @@ std::vector<char*> Pointers(std::vector<std::string>& strings) {
 absl::StatusOr<ChildProcess> ChildProcess::Start(
     const ChildProcessOptions& options) {
   std::vector<std::string> arguments = options.arguments;
-  std::vector<std::string> environment = Environment(options.environment);
+  std::vector<std::string> environment = Environment(options);
   std::vector<char*> argument_pointers = Pointers(arguments);
   std::vector<char*> environment_pointers = Pointers(environment);
   const pid_t parent = getpid();
@@ -102,6 +105,12 @@ std::optional<int> ChildProcess::TryWait() {
 
 void ChildProcess::Signal(int signal) {
   if (running()) kill(pid_, signal);
+}
+
+std::filesystem::path PathBesideThisProgram(std::string_view program) {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/exe", error).parent_path() /
+         program;
 }
 
 std::string DescribeWaitStatus(int status) {

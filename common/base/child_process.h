@@ -4,9 +4,11 @@
 #include <signal.h>
 #include <sys/types.h>
 
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -19,6 +21,9 @@ struct ChildProcessOptions {
   std::vector<std::string> arguments;
   // Variables that replace or extend the environment of this process.
   std::map<std::string, std::string> environment = {};
+  // Variables of this process that the child does not get: those whose names
+  // start with this. Empty: it gets all of them.
+  std::string hidden_prefix = "";
   // Becomes the child's stderr. If negative, the child shares ours.
   int stderr_fd = -1;
   // Signals that are blocked when the child starts.
@@ -57,6 +62,9 @@ class ChildProcess {
   pid_t pid_;
   UniqueFd end_;  // a pidfd; closed once the status has been returned
 };
+
+// The path that `program` has if it is in the folder of this program.
+std::filesystem::path PathBesideThisProgram(std::string_view program);
 
 // "ended with status 1" or "was killed by signal 9 (Killed)".
 std::string DescribeWaitStatus(int status);

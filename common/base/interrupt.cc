@@ -32,6 +32,12 @@ bool Interrupted() {
   return interrupt_signal.load(std::memory_order_relaxed) != 0;
 }
 
+std::string InterruptName() {
+  const int signal = interrupt_signal.load(std::memory_order_relaxed);
+  if (signal == 0) return "";
+  return signal == SIGINT ? "SIGINT" : "SIGTERM";
+}
+
 absl::Status CheckInterrupted() {
   if (!Interrupted()) return absl::OkStatus();
   return absl::CancelledError("interrupted");

@@ -3,6 +3,8 @@
 // unwind and clean up.
 #pragma once
 
+#include <string>
+
 #include "absl/status/status.h"
 
 namespace millrace {
@@ -12,6 +14,8 @@ namespace millrace {
 void InstallInterruptHandler();
 
 bool Interrupted();
+// "SIGINT" or "SIGTERM", whichever came; empty if none did.
+std::string InterruptName();
 
 // CANCELLED once interrupted, OK before. Any thread may call it.
 absl::Status CheckInterrupted();

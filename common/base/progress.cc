@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/base/progress.h"
 
-#include <spdlog/spdlog.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -11,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/base/log.h"
 #include "common/base/steady_time.h"
 
 namespace millrace {
@@ -103,7 +103,8 @@ Progress::Progress(std::string what, int64_t total, std::string unit)
              .elapsed = {},
              .note = {}},
       start_(SteadyNow()),
-      terminal_(isatty(STDERR_FILENO) != 0),
+      terminal_(isatty(STDERR_FILENO) != 0 &&
+                CurrentLogFormat() == LogFormat::kText),
       next_show_(start_ + (terminal_ ? kRedraw : kLogEvery)) {}
 
 Progress::~Progress() {
@@ -117,7 +118,7 @@ void Progress::Set(int64_t done) {
   next_show_ = now + (terminal_ ? kRedraw : kLogEvery);
   state_.elapsed = now - start_;
   if (!terminal_) {
-    spdlog::info("{}", ProgressText(state_, /*bar=*/false));
+    LogInfo(ProgressText(state_, /*bar=*/false));
     return;
   }
   std::string text = ProgressText(state_, /*bar=*/true);
@@ -135,7 +136,7 @@ void Progress::Finish() {
   if (terminal_) {
     Draw(SummaryText(state_), "\n");
   } else {
-    spdlog::info("{}", SummaryText(state_));
+    LogInfo(SummaryText(state_));
   }
 }
 

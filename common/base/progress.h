@@ -27,7 +27,8 @@ std::string ProgressText(const ProgressState& state, bool bar);
 std::string SummaryText(const ProgressState& state);
 
 // Shows how far a long job has got: as a bar that redraws itself if stderr is a
-// terminal, otherwise as a log line every 10 seconds and one at the end.
+// terminal and the log is text, otherwise as an event of the log every 10
+// seconds and one at the end.
 // Not thread-safe.
 class Progress {
  public:

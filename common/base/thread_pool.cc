@@ -14,7 +14,7 @@
 namespace millrace {
 
 ThreadPool::ThreadPool(std::string name, int threads, size_t capacity)
-    : capacity_(capacity) {
+    : capacity_(capacity), busy_(SteadyNow()) {
   MILLRACE_CHECK(threads > 0);
   // The kernel allows at most 15 bytes for a thread's name.
   name.resize(std::min<size_t>(name.size(), 15));
@@ -69,19 +69,35 @@ void ThreadPool::Work() {
   };
   while (true) {
     FairQueue::Running running;
+    SteadyTime start;
     {
       MutexLock lock(&mutex_);
       work_.Wait(&mutex_, ready);
       if (queue_.waiting() == 0) return;
       running = queue_.Take();
+      start = SteadyNow();
+      NoteRunning(start);
     }
-    const SteadyTime start = SteadyNow();
     running.task();
     running.task = nullptr;  // outside the lock, as its captures may be large
-    const absl::Duration used = SteadyNow() - start;
     MutexLock lock(&mutex_);
-    queue_.End(running.client, used);
+    const SteadyTime end = SteadyNow();
+    queue_.End(running.client, end - start);
+    NoteRunning(end);
   }
+}
+
+void ThreadPool::NoteRunning(SteadyTime now) {
+  busy_.SetGrowth(static_cast<double>(queue_.running()), now);
+}
+
+ThreadPool::Load ThreadPool::load() const {
+  MutexLock lock(&mutex_);
+  const SteadyTime now = SteadyNow();
+  return {.waiting = queue_.waiting(),
+          .running = queue_.running(),
+          .busy_seconds = busy_.Total(now),
+          .busy_ratio = busy_.PerSecond(now) / threads()};
 }
 
 }  // namespace millrace

@@ -9,7 +9,9 @@
 
 #include "absl/base/thread_annotations.h"
 #include "common/base/fair_queue.h"
+#include "common/base/minute_sum.h"
 #include "common/base/mutex.h"
+#include "common/base/steady_time.h"
 
 namespace millrace {
 
@@ -45,13 +47,29 @@ class ThreadPool {
 
   int threads() const { return static_cast<int>(threads_.size()); }
 
+  // How busy the threads are. A thread is busy while it runs a task, even if
+  // the task waits for something.
+  struct Load {
+    size_t waiting = 0;  // tasks, now
+    size_t running = 0;
+    double busy_seconds = 0;  // of all threads together, so far
+    // Busy seconds per second and thread, 0 to 1, in the last minute; since the
+    // start of the pool in the first one.
+    double busy_ratio = 0;
+  };
+  Load load() const;
+
  private:
   void Work();
+  // Updates busy_ after queue_.running() has changed.
+  void NoteRunning(SteadyTime now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const size_t capacity_;
-  Mutex mutex_;
+  mutable Mutex mutex_;
   CondVar work_;  // a task is queued, or closed_
   FairQueue queue_ ABSL_GUARDED_BY(mutex_);
+  // Busy seconds. Changes as it is read, because it keeps only a minute.
+  mutable MinuteSum busy_ ABSL_GUARDED_BY(mutex_);
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   Mutex join_mutex_;                  // held while Close() joins
   std::vector<std::thread> threads_;  // joined by the first Close()

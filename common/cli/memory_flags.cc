@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/cli/memory_flags.h"
 
+#include "absl/strings/str_join.h"
 #include "common/base/strings.h"
 #include "common/cli/numbers.h"
 #include "common/cli/words.h"
@@ -43,6 +44,20 @@ MemoryOptions MemoryFlags::Options() const {
   if (names_gpus()) options.gpus = gpus_;
   options.fallback = DeviceFallbacks().at(device_fallback_);
   return options;
+}
+
+std::vector<std::string> MemoryFlags::Words() const {
+  const MemoryFlags defaults;
+  std::vector<std::string> words;
+  const auto add = [&words](const char* option, const std::string& value,
+                            const std::string& default_value) {
+    if (value != default_value) words.insert(words.end(), {option, value});
+  };
+  add("--graph-memory", graph_memory_, defaults.graph_memory_);
+  add("--feature-memory", feature_memory_, defaults.feature_memory_);
+  add("--gpus", absl::StrJoin(gpus_, ","), "");
+  add("--device-fallback", device_fallback_, defaults.device_fallback_);
+  return words;
 }
 
 }  // namespace millrace

@@ -17,6 +17,8 @@ class MemoryFlags {
   void AddTo(CLI::App& group, const std::string& prefix = "",
              const std::string& default_gpus = "0");
   MemoryOptions Options() const;
+  // Those that differ from the defaults, as the words of a command line.
+  std::vector<std::string> Words() const;
   // Whether --gpus was given.
   bool names_gpus() const { return !gpus_.empty(); }
 

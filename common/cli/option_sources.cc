@@ -11,10 +11,10 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
+#include "common/base/log.h"
 #include "common/base/strings.h"
 #include "common/cli/command_tree.h"
 #include "common/cli/words.h"
-#include "spdlog/spdlog.h"
 
 namespace millrace {
 namespace {
@@ -173,6 +173,18 @@ std::string OptionSources::Notes(std::string_view text) const {
   return notes.empty() ? "" : StrCat(" (", absl::StrJoin(notes, "; "), ")");
 }
 
+std::string OptionSources::SourceOf(const CLI::Option& option) const {
+  if (file_->filled().contains(&option)) {
+    return app_.get_config_ptr()->as<std::string>();
+  }
+  const std::vector<std::string>& names = option.get_lnames();
+  const bool given = std::any_of(
+      names.begin(), names.end(),
+      [this](const std::string& name) { return given_.contains(name); });
+  return given || option.get_envname().empty() ? "command line"
+                                               : option.get_envname();
+}
+
 void OptionSources::DropMisspeltVariables() {
   std::vector<Variable> known, read;
   AddAllVariables(app_, known);
@@ -190,8 +202,8 @@ void OptionSources::DropMisspeltVariables() {
     if (!name.starts_with(kPrefix) || names.contains(name)) continue;
     const std::string meant = MeantVariable(name, read);
     if (meant.empty()) continue;
-    spdlog::warn("{} does not read {}; did you mean {}?", app_.get_name(), name,
-                 meant);
+    LogWarning(LogComponent::kCli, StrCat(app_.get_name(), " does not read ",
+                                          name, "; did you mean ", meant, "?"));
     misspelt.insert(name);
   }
   for (const std::string& name : misspelt) unsetenv(name.c_str());

@@ -29,6 +29,10 @@ class OptionSources {
   // empty if there are none.
   std::string Notes(std::string_view text) const;
 
+  // "command line", "FILE" or "MILLRACE_NAME": where the value of an option
+  // that has one comes from.
+  std::string SourceOf(const CLI::Option& option) const;
+
   // Logs a warning for each MILLRACE_ variable that looks like a misspelling of
   // one that the chosen command reads. Removes it from the environment, so that
   // child processes do not warn again.

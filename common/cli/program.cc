@@ -26,7 +26,7 @@
 #include "absl/strings/strip.h"
 #include "absl/synchronization/mutex.h"
 #include "common/base/interrupt.h"
-#include "common/base/progress.h"
+#include "common/base/log.h"
 #include "common/cli/command_tree.h"
 #include "common/cli/completion.h"
 #include "common/cli/help.h"
@@ -34,12 +34,11 @@
 #include "common/cli/numbers.h"
 #include "common/cli/option_sources.h"
 #include "common/cli/option_texts.h"
+#include "common/cli/print_config.h"
 #include "common/cli/report.h"
 #include "common/cli/words.h"
 #include "common/file/file_limit.h"
 #include "common/file/mapped_file.h"
-#include "spdlog/sinks/stdout_color_sinks.h"
-#include "spdlog/spdlog.h"
 
 namespace millrace {
 namespace {
@@ -84,14 +83,36 @@ CLI::Validator RegularFile() {
       "");
 }
 
-void SetUpLogging() {
-  auto logger = std::make_shared<spdlog::logger>(
-      "millrace", std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
-  // A log line replaces the progress bar, if one is shown.
-  logger->set_pattern(
-      absl::StrCat(EraseLine(), "%Y-%m-%dT%H:%M:%S.%e %^%l%$ %v"));
-  logger->flush_on(spdlog::level::info);
-  spdlog::set_default_logger(std::move(logger));
+constexpr char kLogFormatOption[] = "--log-format";
+constexpr char kJson[] = "json";
+
+// The program's name decides what its events are about.
+void SetUpLogging(const std::string& program) {
+  SetUpLog(program == "millrace-server"  ? LogComponent::kServer
+           : program == "millrace-train" ? LogComponent::kTrain
+                                         : LogComponent::kCli);
+}
+
+// Decides the format before the command line is parsed, for errors in it.
+void ReadLogFormat(int argc, char** argv) {
+  const char* variable = std::getenv("MILLRACE_LOG_FORMAT");
+  std::string format = variable == nullptr ? "" : variable;
+  for (int i = 1; i < argc; ++i) {
+    absl::string_view argument = argv[i];
+    if (argument == kLogFormatOption && i + 1 < argc) format = argv[i + 1];
+    if (absl::ConsumePrefix(&argument, kLogFormatOption) &&
+        absl::ConsumePrefix(&argument, "=")) {
+      format = std::string(argument);
+    }
+  }
+  SetLogFormat(format == kJson ? LogFormat::kJson : LogFormat::kText);
+}
+
+LogLevel LevelOf(const std::string& word) {
+  if (word == "debug") return LogLevel::kDebug;
+  if (word == "warning") return LogLevel::kWarning;
+  if (word == "error") return LogLevel::kError;
+  return word == "off" ? LogLevel::kOff : LogLevel::kInfo;
 }
 
 constexpr char kFreeMemory[] = "free memory, or ask for less at a time";
@@ -110,8 +131,13 @@ void WriteError(const char* text) {
   try {
     if (error != nullptr) std::rethrow_exception(error);
   } catch (const std::bad_alloc&) {
-    for (const char* text : {program_name, ": out of memory\n", program_name,
-                             ": ", kFreeMemory, "\n"}) {
+    const bool json = CurrentLogFormat() == LogFormat::kJson;
+    for (const char* text :
+         {json ? "{\"level\":\"error\",\"component\":\"" : "", program_name,
+          json ? "\",\"message\":\"out of memory\",\"advice\":\""
+               : ": out of memory\n",
+          json ? "" : program_name, json ? "" : ": ", kFreeMemory,
+          json ? "\"}\n" : "\n"}) {
       WriteError(text);
     }
     _exit(static_cast<int>(ExitStatus::kFailed));
@@ -185,12 +211,24 @@ void FinishOptions(CLI::App& app) {
       ->group(kGeneralOptions);
   app.add_option_function<std::string>(
          "--log-level",
-         [](const std::string& level) {
-           spdlog::set_level(spdlog::level::from_str(level));
-         },
+         [](const std::string& level) { SetLogLevel(LevelOf(level)); },
          "what to log to stderr")
       ->check(OneOf({"debug", "info", "warning", "error", "off"}))
       ->default_str("info")
+      ->group(kGeneralOptions);
+  app.add_option_function<std::string>(
+         kLogFormatOption,
+         [](const std::string& format) {
+           SetLogFormat(format == kJson ? LogFormat::kJson : LogFormat::kText);
+         },
+         "how to log: a line of text or a JSON object for each event")
+      ->check(OneOf({"text", kJson}))
+      ->default_str("text")
+      ->group(kGeneralOptions);
+  app.add_flag_function(
+         kPrintConfigOption, [](int64_t) {},
+         "print these options as a file for --config, and exit")
+      ->configurable(false)
       ->group(kGeneralOptions);
   // CLI11 reads environment variables after the file, so this one is read here.
   const char* from_env = std::getenv("MILLRACE_CONFIG");
@@ -219,7 +257,8 @@ absl::Status FlushResults() {
 
 int RunProgram(CLI::App& app, int argc, char** argv,
                const std::function<absl::Status()>& body) {
-  SetUpLogging();
+  SetUpLogging(app.get_name());
+  ReadLogFormat(argc, argv);
   // gRPC logs nothing unless the user sets GRPC_VERBOSITY; its errors reach the
   // user as statuses.
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
@@ -245,6 +284,10 @@ int RunProgram(CLI::App& app, int argc, char** argv,
   }
   sources.DropMisspeltVariables();
   PrepareProcess(app);
+  if (app.count(kPrintConfigOption) > 0) {
+    return ExitStatusOf(app, sources,
+                        RunBody([&] { return PrintConfig(app, sources); }));
+  }
   const TruncationWatch watch;
   return ExitStatusOf(app, sources, RunBody(body));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Start-up that all programs share: --version, --config, --log-level,
-// MILLRACE_* variables, exit statuses, logging.
+// Start-up that all programs share: --version, --config, --print-config,
+// --log-level, --log-format, MILLRACE_* variables, exit statuses, logging.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -10,11 +10,11 @@
 
 namespace millrace {
 
-// Adds --version, --config FILE and --log-level to `app`, finishes its help
-// (help.h) and checks its numbers and flags (numbers.h). If an option that
-// takes one value is repeated, the last value counts. Blanks around the items
-// of an option with a delimiter are ignored. Must be called once, after all
-// options have been added.
+// Adds --version, --config FILE, --print-config, --log-level and --log-format
+// to `app`, finishes its help (help.h) and checks its numbers and flags
+// (numbers.h). If an option that takes one value is repeated, the last value
+// counts. Blanks around the items of an option with a delimiter are ignored.
+// Must be called once, after all options have been added.
 //
 // An option's value is taken from the command line, else from the configuration
 // file, else from the environment. If options cannot be used together, the one
@@ -43,7 +43,9 @@ void FinishOptions(CLI::App& app);
 // 0 done (also after --help and --version), 1 failed (stderr gets one line that
 // says what went wrong, and one that says what to do), 2 wrong usage, 130
 // interrupted. Errors for which IsUsageError() (field_error.h) is true are
-// wrong usage.
+// wrong usage. With --print-config, prints the options (print_config.h) instead
+// of running `body`. With --log-format json, an error is one event of the log
+// with a field "advice".
 //
 // A status message may contain one '\n', which separates what went wrong from
 // what to do. Without one, the second line is a general hint for the status

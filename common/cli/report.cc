@@ -2,19 +2,21 @@
 #include "common/cli/report.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <iostream>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
 #include "common/base/field_error.h"
 #include "common/base/interrupt.h"
+#include "common/base/log.h"
+#include "common/base/log_line.h"
+#include "common/base/printable.h"
 #include "common/base/strings.h"
 #include "common/cli/command_tree.h"
 #include "common/cli/words.h"
@@ -22,47 +24,15 @@
 namespace millrace {
 namespace {
 
-// The number of bytes of the first character of `text`, which must not be
-// empty; 0 if it cannot be shown because it is a control character, an
-// invisible one (such as a byte order mark), or not valid UTF-8.
-size_t CharacterBytes(absl::string_view text) {
-  const auto byte = [&text](size_t i) {
-    return static_cast<unsigned char>(text[i]);
-  };
-  constexpr unsigned char kDelete = 0x7f;
-  if (byte(0) <= kDelete) return byte(0) >= ' ' && byte(0) != kDelete;
-  const size_t bytes = byte(0) < 0xe0 ? 2 : byte(0) < 0xf0 ? 3 : 4;
-  if (byte(0) < 0xc0 || byte(0) > 0xf7 || text.size() < bytes) return 0;
-  uint32_t code = byte(0) & (0x7f >> bytes);
-  for (size_t i = 1; i < bytes; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-    code = code << 6 | (byte(i) & 0x3f);
-  }
-  // The least code that an encoding of 2, 3 or 4 bytes may have. Two-byte codes
-  // below 0xa0 are control characters; overlong encodings and surrogates are
-  // invalid.
-  constexpr uint32_t kFirst[] = {0xa0, 0x800, 0x10000};
-  const bool surrogate = code >= 0xd800 && code < 0xe000;
-  constexpr uint32_t kByteOrderMark = 0xfeff;
-  const bool invisible =
-      code == kByteOrderMark || (code >= 0x200b && code < 0x2010) ||
-      (code >= 0x2028 && code < 0x202f) || (code >= 0x2060 && code < 0x2070);
-  if (code < kFirst[bytes - 2] || code > 0x10ffff) return 0;
-  return surrogate || invisible ? 0 : bytes;
-}
-
-std::string Printable(absl::string_view text) {
-  std::string shown;
-  while (!text.empty()) {
-    const size_t bytes = CharacterBytes(text);
-    if (bytes == 0) {
-      absl::StrAppend(&shown, "\\x", absl::BytesToHexString(text.substr(0, 1)));
-    } else {
-      shown.append(text.data(), bytes);
-    }
-    text.remove_prefix(bytes == 0 ? 1 : bytes);
-  }
-  return shown;
+// An event that no --log-level leaves out.
+void PrintLastEvent(const std::string& message) {
+  std::cerr << LogLine({.time = absl::Now(),
+                        .level = LogLevel::kError,
+                        .component = OwnComponent(),
+                        .message = message,
+                        .fields = {}},
+                       LogFormat::kJson)
+            << std::endl;
 }
 
 std::string GeneralHint(const absl::Status& status, const std::string& name) {
@@ -96,12 +66,15 @@ std::string GeneralHint(const absl::Status& status, const std::string& name) {
   return absl::StrCat("see `", name, " --help`");
 }
 
-void PrintFailure(const std::string& name, absl::string_view what,
-                  absl::string_view to_do) {
+// As two lines of text, or as one event of a log in JSON.
+void PrintFailure(const std::string& name, const std::string& what,
+                  const std::string& to_do) {
+  const std::string one_line = absl::StrReplaceAll(to_do, {{"\n", " "}});
+  if (CurrentLogFormat() == LogFormat::kJson) {
+    return PrintLastEvent(absl::StrCat(what, "\n", one_line));
+  }
   std::cerr << Printable(absl::StrCat(name, ": ", what)) << "\n"
-            << Printable(absl::StrCat(
-                   name, ": ", absl::StrReplaceAll(to_do, {{"\n", " "}})))
-            << std::endl;
+            << Printable(absl::StrCat(name, ": ", one_line)) << std::endl;
 }
 
 std::vector<std::string> CommandNames(const CLI::App& app) {
@@ -241,7 +214,11 @@ ExitStatus ReportStatus(const CLI::App& app, const OptionSources& sources,
                         const absl::Status& status) {
   const std::string name = FullName(app);
   if (absl::IsCancelled(status) && Interrupted()) {
-    std::cerr << name << ": interrupted" << std::endl;
+    if (CurrentLogFormat() == LogFormat::kJson) {
+      PrintLastEvent("interrupted");
+    } else {
+      std::cerr << name << ": interrupted" << std::endl;
+    }
     return ExitStatus::kInterrupted;
   }
   const bool wrong_usage = IsUsageError(status);

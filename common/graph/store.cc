@@ -15,6 +15,7 @@
 #include "common/file/file.h"
 #include "common/file/npy.h"
 #include "common/graph/damaged_file.h"
+#include "common/graph/partitions_on_host.h"
 
 namespace millrace {
 namespace {
@@ -329,11 +330,27 @@ absl::Status CheckOnlySplitsAdded(const std::filesystem::path& root,
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Store>> Store::Open(
-    const std::filesystem::path& path, std::vector<int> partitions) {
+absl::StatusOr<std::unique_ptr<Store>> Store::Read(
+    const std::filesystem::path& path) {
   auto store = std::unique_ptr<Store>(new Store);
   store->path_ = path;
   MILLRACE_ASSIGN_OR_RETURN(store->manifest_, ReadManifest(path));
+  store->partitions_.resize(static_cast<size_t>(store->partition_count()));
+  return store;
+}
+
+absl::Status Store::MapPartitions(std::vector<int> partitions) {
+  const StoreMapper mapper(path_, manifest_);
+  for (const int part : partitions) {
+    MILLRACE_ASSIGN_OR_RETURN(partitions_[part], mapper.MapPartition(part));
+  }
+  mapped_ = std::move(partitions);
+  return MapSplits(/*known=*/nullptr);
+}
+
+absl::StatusOr<std::unique_ptr<Store>> Store::Open(
+    const std::filesystem::path& path, std::vector<int> partitions) {
+  MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<Store> store, Read(path));
   const int parts = store->partition_count();
   if (partitions.empty()) {
     partitions.resize(static_cast<size_t>(parts));
@@ -342,19 +359,23 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(
   std::sort(partitions.begin(), partitions.end());
   partitions.erase(std::unique(partitions.begin(), partitions.end()),
                    partitions.end());
-  const StoreMapper mapper(store->path_, store->manifest_);
-  store->partitions_.resize(static_cast<size_t>(parts));
   for (const int part : partitions) {
-    if (part < 0 || part >= parts) {
-      return absl::OutOfRangeError(absl::StrCat("no partition ", part, " in ",
-                                                path.native(), "; it has 0 to ",
-                                                parts - 1));
-    }
-    MILLRACE_ASSIGN_OR_RETURN(store->partitions_[part],
-                              mapper.MapPartition(part));
+    if (part >= 0 && part < parts) continue;
+    return absl::OutOfRangeError(absl::StrCat("no partition ", part, " in ",
+                                              path.native(), "; it has 0 to ",
+                                              parts - 1));
   }
-  MILLRACE_RETURN_IF_ERROR(store->MapSplits(/*known=*/nullptr));
-  store->mapped_ = std::move(partitions);
+  MILLRACE_RETURN_IF_ERROR(
+      CheckOnHost(path, partitions, PartitionsOnHost(path, parts)));
+  MILLRACE_RETURN_IF_ERROR(store->MapPartitions(std::move(partitions)));
+  return store;
+}
+
+absl::StatusOr<std::unique_ptr<Store>> Store::OpenOnHost(
+    const std::filesystem::path& path) {
+  MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<Store> store, Read(path));
+  MILLRACE_RETURN_IF_ERROR(
+      store->MapPartitions(PartitionsOnHost(path, store->partition_count())));
   return store;
 }
 

@@ -90,11 +90,16 @@ class Store {
  public:
   // Opens `path` and maps the given partitions, or all if the list is empty.
   // Checks store.json, and the size and header of every file that it maps.
-  // NOT_FOUND: `path` is not a store. DATA_LOSS: damaged; the message names the
-  // file. OUT_OF_RANGE: no such partition. FAILED_PRECONDITION: a format
-  // version that this program does not read.
+  // NOT_FOUND: `path` is not a store, or this host has no copy of a partition.
+  // DATA_LOSS: damaged; the message names the file. OUT_OF_RANGE: no such
+  // partition. FAILED_PRECONDITION: a format version that this program does not
+  // read.
   static absl::StatusOr<std::unique_ptr<Store>> Open(
       const std::filesystem::path& path, std::vector<int> partitions = {});
+  // The same for the partitions that this host has (partitions_on_host.h),
+  // which may be none.
+  static absl::StatusOr<std::unique_ptr<Store>> OpenOnHost(
+      const std::filesystem::path& path);
 
   // Makes a store that also has the splits that other programs have added to
   // store.json since this store was opened; null if there are none. It shares
@@ -138,6 +143,8 @@ class Store {
   int partition_count() const { return manifest_.partition_count(); }
   // The partitions that are mapped, ascending.
   const std::vector<int>& mapped_partitions() const { return mapped_; }
+  // Whether all partitions are mapped.
+  bool is_whole() const { return mapped_.size() == partitions_.size(); }
 
   // Null if the partition is not mapped.
   const Partition* partition(int index) const {
@@ -166,6 +173,11 @@ class Store {
   };
 
   Store() = default;
+  // Reads store.json; maps nothing.
+  static absl::StatusOr<std::unique_ptr<Store>> Read(
+      const std::filesystem::path& path);
+  // `partitions` must be ascending and exist.
+  absl::Status MapPartitions(std::vector<int> partitions);
   // Maps the splits of the manifest, except those that `known` already has,
   // which are shared with it.
   absl::Status MapSplits(const Store* known);

@@ -11,6 +11,8 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "common/base/check.h"
@@ -228,9 +230,9 @@ absl::Status VerifyFiles(const Store& store) {
   return absl::OkStatus();
 }
 
-absl::Status VerifyStore(const fs::path& path) {
+absl::Status VerifyStore(const fs::path& path, std::vector<int> partitions) {
   MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Store> store,
-                            Store::Open(path));
+                            Store::Open(path, std::move(partitions)));
   MILLRACE_RETURN_IF_ERROR(VerifyIdentity(*store));
   MILLRACE_RETURN_IF_ERROR(VerifyNoOthers(*store));
   MILLRACE_RETURN_IF_ERROR(VerifyFiles(*store));

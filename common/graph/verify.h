@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "common/graph/store.h"
@@ -18,12 +19,17 @@ namespace millrace {
 // interrupted.
 absl::Status VerifyFiles(const Store& store);
 
-// Opens the store with all partitions and checks every file, that there are no
-// other files, and every invariant of docs/format.md. Needs about one bit of
-// memory per node or edge id, and a few passes over the data.
+// Opens the store with the given partitions, or all if the list is empty.
+// Checks store.json, the files of these partitions and of the splits, that the
+// store's folder has no files that store.json does not list, and every
+// invariant of docs/format.md. Without the other partitions it checks of each
+// invariant what these files show: an id that another partition owns only for
+// being in range, and against the table of original ids if that is here. Needs
+// about one bit of memory per node or edge id, and a few passes over the data.
 // DATA_LOSS: a violation; the message names the file and index of the first.
 // Also the errors of Store::Open() and VerifyFiles().
-absl::Status VerifyStore(const std::filesystem::path& path);
+absl::Status VerifyStore(const std::filesystem::path& path,
+                         std::vector<int> partitions = {});
 
 // Whether a file of the store belongs to a mapped partition, or to no partition
 // at all.

@@ -11,14 +11,34 @@
 namespace millrace {
 namespace {
 
-// Checks that each original id occurs once in all partitions together, and that
+// The same as OriginalIdProblem(), by the table of original ids alone; nothing
+// if the partition that has it is not mapped.
+std::string TableProblem(const Store& store, TypeIndex type, uint64_t id,
+                         uint64_t original) {
+  const PartitionBook& book = store.book(type);
+  if (original >= book.node_count()) {
+    return StrCat("original id ", original, " is out of range: there are ",
+                  book.node_count(), " nodes");
+  }
+  const uint64_t width = book.lookup_width();
+  const Partition* const partition =
+      store.partition(static_cast<int>(original / width));
+  if (partition == nullptr) return "";
+  const uint64_t found = IdReader(
+      partition->nodes[type].lookup)[static_cast<int64_t>(original % width)];
+  if (found == id) return "";
+  return StrCat("original id ", original, " belongs to id ", found, ", not ",
+                id);
+}
+
+// Checks that each original id occurs once in the partitions, and that
 // in a dataset, id i is original id i.
 absl::Status VerifyOriginalIds(const Store& store, TypeIndex index) {
   const NodeType& type = store.schema().node_types[index];
   const auto count = static_cast<uint64_t>(type.count);
   const bool dataset = store.manifest().partitioning.method == "none";
   NumberSet seen(count, count);
-  for (int part = 0; part < store.partition_count(); ++part) {
+  for (const int part : store.mapped_partitions()) {
     MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
     const std::string file = NodePath(part, type.name, "original_id");
     const IdReader ids(store.partition(part)->nodes[index].original_id);
@@ -83,15 +103,34 @@ absl::Status VerifyLookup(const Store& store, TypeIndex index, int part) {
           store, file, i,
           StrCat(ids[i], " is out of range: there are ", type.count, " nodes"));
     }
-    const NodeRow node = FindNode(store, index, ids[i]);
-    const IdReader originals(
-        store.partition(node.part)->nodes[index].original_id);
-    const uint64_t expected = first + static_cast<uint64_t>(i);
-    if (originals[node.row] != expected) {
-      return Violation(store, file, i,
-                       StrCat("id ", ids[i], " has original id ",
-                              originals[node.row], ", not ", expected));
-    }
+    const std::string problem = OriginalIdProblem(
+        store, index, ids[i], first + static_cast<uint64_t>(i));
+    if (!problem.empty()) return Violation(store, file, i, problem);
+  }
+  return absl::OkStatus();
+}
+
+// Checks that no id is twice in the tables, and that those that are here name
+// the nodes of the mapped partitions. With all partitions this follows from
+// VerifyOriginalIds() and VerifyLookup().
+absl::Status VerifyLookupOfPart(const Store& store, TypeIndex index,
+                                NumberSet& seen, int part) {
+  const NodeType& type = store.schema().node_types[index];
+  const NodeColumns& nodes = store.partition(part)->nodes[index];
+  const IdReader ids(nodes.lookup);
+  for (int64_t i = 0; i < ids.size(); ++i) {
+    if (seen.Insert(ids[i])) continue;
+    return Violation(store, LookupPath(part, type.name), i,
+                     StrCat(ids[i], " occurs twice"));
+  }
+  const IdReader originals(nodes.original_id);
+  const PartitionBook& book = store.book(index);
+  for (int64_t i = 0; i < originals.size(); ++i) {
+    const uint64_t id = book.begin(part) + static_cast<uint64_t>(i);
+    const std::string problem = TableProblem(store, index, id, originals[i]);
+    if (problem.empty()) continue;
+    return Violation(store, NodePath(part, type.name, "original_id"), i,
+                     problem);
   }
   return absl::OkStatus();
 }
@@ -107,15 +146,31 @@ absl::Status Violation(const Store& store, const std::string& file,
 NodeRow FindNode(const Store& store, TypeIndex type, uint64_t id) {
   const PartitionBook& book = store.book(type);
   const int part = book.Owner(id);
-  return {part, static_cast<int64_t>(id - book.begin(part))};
+  const Partition* const partition = store.partition(part);
+  return {part, static_cast<int64_t>(id - book.begin(part)),
+          partition == nullptr ? nullptr : &partition->nodes[type]};
+}
+
+std::string OriginalIdProblem(const Store& store, TypeIndex type, uint64_t id,
+                              uint64_t original) {
+  const NodeRow node = FindNode(store, type, id);
+  if (node.columns == nullptr) return TableProblem(store, type, id, original);
+  const uint64_t owned = IdReader(node.columns->original_id)[node.row];
+  if (owned == original) return "";
+  return StrCat("id ", id, " has original id ", owned, ", not ", original);
 }
 
 absl::Status VerifyNodes(const Store& store, TypeIndex type) {
   MILLRACE_RETURN_IF_ERROR(VerifyOriginalIds(store, type));
-  for (int part = 0; part < store.partition_count(); ++part) {
+  const auto count =
+      static_cast<uint64_t>(store.schema().node_types[type].count);
+  NumberSet seen(count, store.is_whole() ? 0 : count);
+  for (const int part : store.mapped_partitions()) {
     MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
     MILLRACE_RETURN_IF_ERROR(VerifyOrder(store, type, part));
     MILLRACE_RETURN_IF_ERROR(VerifyLookup(store, type, part));
+    if (store.is_whole()) continue;
+    MILLRACE_RETURN_IF_ERROR(VerifyLookupOfPart(store, type, seen, part));
   }
   return absl::OkStatus();
 }
@@ -144,19 +199,13 @@ absl::Status VerifySplit(const Store& store, const SplitInfo& info) {
           store, id_file, i,
           StrCat(ids[i], " is out of range: there are ", type.count, " nodes"));
     }
+    const std::string problem = OriginalIdProblem(
+        store, info.type, ids[i], static_cast<uint64_t>(original));
+    if (!problem.empty()) return Violation(store, id_file, i, problem);
     const NodeRow node = FindNode(store, info.type, ids[i]);
-    const IdReader owner(
-        store.partition(node.part)->nodes[info.type].original_id);
-    if (owner[node.row] != static_cast<uint64_t>(original)) {
-      return Violation(store, id_file, i,
-                       StrCat("id ", ids[i], " has original id ",
-                              owner[node.row], ", not ", original));
-    }
-    if (split->time.present()) {
+    if (split->time.present() && node.columns != nullptr) {
       const int64_t time = split->time.As<int64_t>()[static_cast<size_t>(i)];
-      const int64_t expected = store.partition(node.part)
-                                   ->nodes[info.type]
-                                   .time.As<int64_t>()[node.row];
+      const int64_t expected = node.columns->time.As<int64_t>()[node.row];
       if (time != expected) {
         return Violation(store, SplitPath(type.name, info.name, "time"), i,
                          StrCat(time, ", but the node's time is ", expected));
@@ -185,15 +234,11 @@ absl::Status VerifySplitColumn(const Store& store, TypeIndex type,
           store, file, i,
           StrCat(id, " is out of range: there are ", nodes.count, " nodes"));
     }
-    const NodeRow node = FindNode(store, type, id);
-    const IdReader owner(store.partition(node.part)->nodes[type].original_id);
-    const int64_t original = expected[static_cast<size_t>(i)];
-    if (original >= 0 && owner[node.row] == static_cast<uint64_t>(original)) {
-      continue;
-    }
-    return Violation(store, file, i,
-                     StrCat("id ", id, " has original id ", owner[node.row],
-                            ", not ", original));
+    // A negative number becomes one that is out of range.
+    const std::string problem = OriginalIdProblem(
+        store, type, id,
+        static_cast<uint64_t>(expected[static_cast<size_t>(i)]));
+    if (!problem.empty()) return Violation(store, file, i, problem);
   }
   return absl::OkStatus();
 }

@@ -4,6 +4,8 @@
 #include <grpc/compression.h>
 #include <grpc/grpc.h>
 
+#include "common/grpc/library_log.h"
+
 namespace millrace {
 namespace {
 
@@ -54,6 +56,7 @@ constexpr IntArgument kServer[] = {
 }  // namespace
 
 ::grpc::ChannelArguments ClientChannelArguments(int max_receive_bytes) {
+  TakeGrpcLog();
   ::grpc::ChannelArguments arguments;
   for (const auto& [name, value] : kTransport) arguments.SetInt(name, value);
   for (const auto& [name, value] : kClient) arguments.SetInt(name, value);
@@ -63,6 +66,7 @@ constexpr IntArgument kServer[] = {
 }
 
 void ConfigureServer(::grpc::ServerBuilder& builder) {
+  TakeGrpcLog();
   for (const auto& [name, value] : kTransport) {
     builder.AddChannelArgument(name, value);
   }

@@ -58,6 +58,9 @@ void Send(mg_connection* connection, const HttpResponse& response) {
   mg_response_header_start(connection, response.status);
   add("Content-Type", response.type);
   add("Content-Length", length);
+  add("Content-Security-Policy", response.content_security_policy);
+  add("X-Content-Type-Options", "nosniff");
+  add("Referrer-Policy", "no-referrer");
   add("Cache-Control", "no-store");
   add("Connection", "close");
   if (response.status == 405) add("Allow", "GET, HEAD");

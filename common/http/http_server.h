@@ -18,6 +18,9 @@ namespace millrace {
 struct HttpResponse {
   int status = 200;
   std::string type = "text/plain; charset=utf-8";
+  // What a browser may load or run for the page: nothing, unless it says so.
+  std::string content_security_policy =
+      "default-src 'none'; frame-ancestors 'none'";
   std::string body;
 };
 

@@ -4,13 +4,12 @@
 #include <string>
 #include <utility>
 
+#include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/ingest/graph_checks.h"
 #include "common/ingest/select_edges.h"
 #include "common/ingest/split_import.h"
-#include "spdlog/spdlog.h"
-
 namespace millrace {
 namespace {
 
@@ -23,8 +22,8 @@ absl::Status CheckNotEmpty(size_t seeds, const std::string& split,
         StrCat(source.name(), ": the split train of ", owner,
                " has no seeds\ngive some, or leave the split out"));
   }
-  spdlog::warn("{}: the split {} of {} has no seeds", source.name(), split,
-               owner);
+  LogWarning(StrCat(source.name(), ": the split ", split, " of ", owner,
+                    " has no seeds"));
   return absl::OkStatus();
 }
 

@@ -18,11 +18,10 @@
 
 #include "common/base/check.h"
 #include "common/base/field_error.h"
+#include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/net/socket_address.h"
-#include "spdlog/spdlog.h"
-
 namespace millrace {
 namespace {
 
@@ -226,9 +225,11 @@ void ListeningSocket::DropConnection(int listener) {
   if (spare_.get() < 0) PauseAccepting();
   const SteadyTime now = SteadyNow();
   if (dropped_ == reported_ || now < next_warning_) return;
-  spdlog::warn(
-      "{} {}: out of file descriptors (ulimit -n); connections closed: {}",
-      field_, address_, dropped_ - reported_);
+  LogWarning(LogComponent::kServer,
+             StrCat(field_, " ", address_,
+                    ": out of file descriptors (ulimit -n); connections "
+                    "closed: ",
+                    dropped_ - reported_));
   reported_ = dropped_;
   next_warning_ = now + kWarningInterval;
 }

@@ -19,13 +19,12 @@
 #include "common/base/field_error.h"
 #include "common/base/host_memory.h"
 #include "common/base/interrupt.h"
+#include "common/base/log.h"
 #include "common/base/progress.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/file/file.h"
 #include "common/partition/metis_graph.h"
-#include "spdlog/spdlog.h"
-
 namespace millrace {
 namespace {
 
@@ -202,8 +201,8 @@ absl::StatusOr<Assignment> AssignMetis(const Store& dataset, int parts,
       Reason{"too_large_for_metis"}));
   MILLRACE_ASSIGN_OR_RETURN(MetisGraph graph, BuildMetisGraph(dataset));
   if (graph.entries() == 0) return AssignRandom(schema, parts, seed);
-  spdlog::info("METIS: {} vertices, {} adjacency entries, {} parts",
-               graph.vertices(), graph.entries(), parts);
+  LogInfo(StrCat("METIS: ", graph.vertices(), " vertices, ", graph.entries(),
+                 " adjacency entries, ", parts, " parts"));
   const SharedResult result(graph.vertices());
   if (!result.ok()) return absl::ErrnoToStatus(errno, "no memory for METIS");
   MILLRACE_RETURN_IF_ERROR(RunMetis(graph, parts, seed, result.data()));

@@ -7,11 +7,10 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
+#include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/file/mapped_file.h"
-#include "spdlog/spdlog.h"
-
 namespace millrace {
 namespace {
 
@@ -156,11 +155,11 @@ absl::StatusOr<bool> EdgesAreColumns(const std::string& name, ElementType type,
                "[E, 2]"));
   }
   if (shape[0] == 2 && shape[1] == 2) {
-    spdlog::warn(
-        "{}: shape [2, 2] is read as [2, E], sources in the first row and "
+    LogWarning(StrCat(
+        name,
+        ": shape [2, 2] is read as [2, E], sources in the first row and "
         "destinations in the second; if each row is meant to be an edge, save "
-        "the transposed array",
-        name);
+        "the transposed array"));
   }
   return shape[0] == 2;
 }

@@ -3,6 +3,7 @@
 
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
+#include "common/grpc/request_id.h"
 #include "common/grpc/time.h"
 
 namespace millrace {
@@ -24,6 +25,7 @@ std::unique_ptr<::grpc::ClientContext> CallScope::PeerContext() const {
   std::unique_ptr<::grpc::ClientContext> context =
       ::grpc::ClientContext::FromCallbackServerContext(call);
   context->set_deadline(ToGrpcTime(deadline));
+  SetRequestId(request_id, *context);
   return context;
 }
 

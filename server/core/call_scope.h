@@ -5,9 +5,11 @@
 #include <grpcpp/server_context.h>
 
 #include <memory>
+#include <string>
 
 #include "absl/status/status.h"
 #include "common/base/steady_time.h"
+#include "server/core/call_trace.h"
 #include "server/core/core.h"
 
 namespace millrace {
@@ -29,6 +31,8 @@ struct CallScope {
   ServerCore& core;
   ::grpc::CallbackServerContext& call;
   const SteadyTime deadline;
+  const std::string& request_id;  // calls to peers get it too
+  CallTrace* trace = nullptr;     // null without --trace-slow
 };
 
 }  // namespace millrace

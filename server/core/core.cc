@@ -2,10 +2,13 @@
 #include "server/core/core.h"
 
 #include <algorithm>
+#include <random>
 #include <thread>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/host_memory.h"
+#include "common/base/log.h"
 #include "common/base/status_lines.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
@@ -15,14 +18,20 @@
 #include "common/sample/draw/draw.h"
 #include "common/wire/error_info.h"
 #include "common/wire/frame.h"
+#include "server/load/refusal.h"
 #include "server/load/request_limits.h"
-#include "spdlog/spdlog.h"
-
 namespace millrace {
 namespace {
 
 // Enough for the largest single request, a set of ids, together with its reply.
 constexpr uint64_t kMinLeafBytes = 192 << 20;
+
+// Distinguishes the servers of a fleet.
+std::string DrawInstance() {
+  std::random_device random;
+  return absl::StrCat(absl::Hex(random(), absl::kZeroPad8),
+                      absl::Hex(random(), absl::kZeroPad8));
+}
 
 ServerOptions Complete(ServerOptions options) {
   if (options.threads < 1) {
@@ -92,6 +101,7 @@ ServerCore::ServerCore(LoadedStore loaded, ServerOptions options_in,
       damage(store->path(), store->mapped_partitions()),
       options(Complete(std::move(options_in))),
       started(SteadyNow()),
+      instance(DrawInstance()),
       fleet(std::move(fleet_in)),
       admission(options.max_inflight_bytes),
       leaf_admission(options.max_leaf_bytes, "leaf call"),
@@ -117,11 +127,11 @@ absl::Status ServerCore::CheckTarget(uint32_t partition,
   const std::string& ours = store->manifest().fingerprint;
   const int asked = static_cast<int>(std::min<uint32_t>(partition, INT32_MAX));
   if (!fingerprint.empty() && fingerprint != ours) {
-    return WithErrorInfo(
-        absl::FailedPreconditionError(
-            StrCat("this server has another store: fingerprint ", ours,
-                   ", not ", fingerprint, "\nserve one store everywhere")),
-        {.partition = asked, .moved = true});
+    const absl::Status other = absl::FailedPreconditionError(
+        StrCat("this server has another store: fingerprint ", ours, ", not ",
+               fingerprint, "\nserve one store everywhere"));
+    return WithErrorInfo(WithRefusal(other, RefusalReason::kStore),
+                         {.partition = asked, .moved = true});
   }
   const auto& served = store->mapped_partitions();
   if (!std::binary_search(served.begin(), served.end(),
@@ -130,9 +140,10 @@ absl::Status ServerCore::CheckTarget(uint32_t partition,
     for (const int part : served) {
       list += StrCat(list.empty() ? "" : ",", part);
     }
-    return WithErrorInfo(absl::FailedPreconditionError(StrCat(
-                             "partition ", partition, " is not served here (",
-                             list, " of ", store->partition_count(), " are)")),
+    const absl::Status elsewhere = absl::FailedPreconditionError(
+        StrCat("partition ", partition, " is not served here (", list, " of ",
+               store->partition_count(), " are)"));
+    return WithErrorInfo(WithRefusal(elsewhere, RefusalReason::kPartition),
                          {.partition = asked, .moved = true});
   }
   return damage.Check(asked);
@@ -143,6 +154,15 @@ bool ServerCore::ReadsAll() const {
     if (!Reads(part)) return false;
   }
   return true;
+}
+
+bool ServerCore::IsReady() const {
+  return !sample_calls.draining() && !damage.AreAllDamaged() && !device_failed;
+}
+
+bool ServerCore::IsLeafOnly() const {
+  return fleet == nullptr && store->mapped_partitions().size() <
+                                 static_cast<size_t>(store->partition_count());
 }
 
 absl::StatusOr<bool> ServerCore::Draw(int partition, const DrawContext& context,
@@ -160,7 +180,8 @@ absl::StatusOr<bool> ServerCore::Draw(int partition, const DrawContext& context,
 
 absl::Status ServerCore::DeviceError(const absl::Status& status) {
   if (absl::IsUnavailable(status) && !device_failed.exchange(true)) {
-    spdlog::error("{}; restart this server", FirstLine(status));
+    LogError(LogComponent::kServer,
+             StrCat(FirstLine(status), "; restart this server"));
     if (on_device_failure != nullptr) on_device_failure();
   }
   if (absl::IsResourceExhausted(status) && !SaysWhenToRetry(status)) {

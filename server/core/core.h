@@ -57,6 +57,13 @@ struct ServerCore {
   // Whether all partitions are read here.
   bool ReadsAll() const;
 
+  // Whether the server takes new work.
+  bool IsReady() const;
+
+  // Whether the server was started with some partitions only and without peers,
+  // so that it fails Sample calls that need the others.
+  bool IsLeafOnly() const;
+
   // Draws from the lists of a partition that is mapped here, on a device where
   // that is possible, and returns whether it was. Fails as DrawNeighbors() and
   // NeighborDrawer::Draw() do.
@@ -93,6 +100,7 @@ struct ServerCore {
   Damage damage;
   const ServerOptions options;
   const SteadyTime started;
+  const std::string instance;  // see DescribeReply.instance
   const std::unique_ptr<Fleet> fleet;
   // For calls to other servers.
   CallTimer peer_timer;

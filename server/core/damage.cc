@@ -6,11 +6,12 @@
 #include <utility>
 
 #include "absl/strings/str_replace.h"
+#include "common/base/log.h"
 #include "common/base/status_lines.h"
 #include "common/base/strings.h"
 #include "common/graph/damaged_file.h"
 #include "common/wire/error_info.h"
-#include "spdlog/spdlog.h"
+#include "server/load/refusal.h"
 
 namespace millrace {
 
@@ -41,8 +42,9 @@ void Damage::Note(std::string_view file, const absl::Status& error) {
     listener = listener_;
   }
   for (const int part : news) {
-    spdlog::error("partition {} is no longer served: {}", part,
-                  FirstLine(error));
+    LogError(
+        LogComponent::kScrub,
+        StrCat("partition ", part, " is no longer served: ", FirstLine(error)));
     if (listener) listener(part);
   }
 }
@@ -62,11 +64,10 @@ absl::Status Damage::Check(int partition) const {
   MutexLock lock(&mutex_);
   const auto found = damaged_.find(partition);
   if (found == damaged_.end()) return absl::OkStatus();
-  return WithErrorInfo(
-      absl::DataLossError(
-          StrCat(found->second,
-                 "\nrestore the store from a copy and restart the server")),
-      {.partition = partition, .moved = true});
+  const absl::Status damaged = absl::DataLossError(StrCat(
+      found->second, "\nrestore the store from a copy and restart the server"));
+  return WithErrorInfo(WithRefusal(damaged, RefusalReason::kDamaged),
+                       {.partition = partition, .moved = true});
 }
 
 bool Damage::AreAllDamaged() const {

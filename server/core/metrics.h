@@ -3,59 +3,46 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "common/sample/feature_rows.h"
-#include "common/sample/place_counts.h"
-#include "common/tier/store_memory_use.h"
+#include "common/metrics/families.h"
+#include "server/load/recent_calls.h"
 
 namespace millrace {
 
-// The metrics that a server exports to Prometheus; docs/protocol.md lists them.
+// What a server counts, for Prometheus, while it answers calls;
+// docs/protocol.md lists all metrics. RPCs are named "Sample", "Gather",
+// "Expand", "HasEdges", "Resolve" and "Describe".
 // Threads: any.
 class ServerMetrics {
  public:
-  // Values kept elsewhere and read at each scrape.
-  struct Scraped {
-    double inflight_bytes = 0;
-    double max_inflight_bytes = 0;
-    double running_calls = 0;
-    double calls_ended_for_others = 0;  // so far
-    double peer_calls = 0;              // to other servers, so far
-    double hedged_peer_calls = 0;
-    double open_connections = 0;
-    double refused_connections = 0;           // so far
-    double connections_ended_for_others = 0;  // so far
-    double damaged_partitions = 0;
-    std::optional<double> scrubbed_bytes;  // nullopt without a scrubber
-    HopCounts hops = {};                   // so far
-    FeatureRowCounts feature_rows = {};    // so far
-    std::vector<MemoryCopy> copies = {};
-    std::vector<GpuMemory> gpus = {};
-    // Unix time; nullopt without TLS.
-    std::optional<double> certificate_expiry;
-  };
-
   ServerMetrics();
   ~ServerMetrics();
   ServerMetrics(const ServerMetrics&) = delete;
   ServerMetrics& operator=(const ServerMetrics&) = delete;
 
-  // Counts a finished call of an RPC ("Sample", ...).
-  void CountCall(std::string_view method, const absl::Status& status);
+  // A request of `bytes` bytes has arrived, whose call runs from now on.
+  void StartCall(std::string_view method, uint64_t bytes);
+  // It no longer runs. Each StartCall() has one.
+  void StopCall(std::string_view method);
+  // Counts a call that has ended, `time` after it arrived, whether or not it
+  // ever ran; and why, if it was refused (see RefusalOf()).
+  void CountCall(std::string_view method, const absl::Status& status,
+                 absl::Duration time);
   // Adds to the payload bytes handed to gRPC.
   void AddBytes(uint64_t bytes);
   // Records the time taken by all hops of one batch, and the part of it spent
   // waiting for other servers.
   void ObserveSample(absl::Duration hops, absl::Duration peer_wait);
+  // Records the time that another server took to answer a call.
+  void ObservePeerCall(std::string_view method, absl::Duration time);
 
-  // All metrics in Prometheus' text format.
-  std::string Print(const Scraped& scraped) const;
+  // Sample calls that ended well.
+  RecentCalls::Summary recent_samples() const;
+
+  MetricFamilies Collect() const;
 
  private:
   struct State;

@@ -20,6 +20,10 @@ struct ServerOptions {
   // this server has them all.
   std::string peers;
 
+  // The address by which others know this server, for logs and its status page;
+  // if empty, the one that it listens on.
+  std::string advertise;
+
   // TLS files for this server and for its calls to peers; if empty, plaintext.
   // A server needs `cert` and `key`; `ca` verifies peers, and clients if they
   // must present a certificate.
@@ -67,6 +71,10 @@ struct ServerOptions {
 
   // Bytes per second at which files are reread to find damage; 0 means never.
   uint64_t scrub_bytes_per_second = 0;
+
+  // Calls that take longer are logged, with where they spent their time; 0
+  // means none.
+  absl::Duration trace_slow = absl::ZeroDuration();
 
   // How long a hop waits for a server of another partition to appear.
   absl::Duration peer_wait = absl::Seconds(2);

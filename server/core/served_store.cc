@@ -11,12 +11,11 @@
 #include <utility>
 
 #include "absl/time/time.h"
+#include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/file/file.h"
 #include "common/wire/error_info.h"
-#include "spdlog/spdlog.h"
-
 namespace millrace {
 namespace {
 
@@ -127,7 +126,9 @@ bool ServedStore::LookForSplits(const Store& seen) {
   const absl::Status refreshed = Refresh();
   const std::string complaint(refreshed.message());
   if (std::exchange(complaint_, complaint) != complaint && !refreshed.ok()) {
-    spdlog::warn("{}; serving what was there at the start", complaint);
+    LogWarning(
+        LogComponent::kStore,
+        StrCat(FirstLine(refreshed), "; serving what was there at the start"));
   }
   MutexLock lock(&mutex_);
   refreshing_ = false;
@@ -152,7 +153,8 @@ absl::Status ServedStore::Refresh() {
   const size_t splits = manifest.splits.size() + manifest.edge_splits.size();
   states_.push_back(std::make_unique<const State>(*std::move(store), before));
   now_.store(states_.back().get(), std::memory_order_release);
-  spdlog::info("the store now has {} splits", splits);
+  LogInfo(LogComponent::kStore,
+          StrCat("the store now has ", splits, " splits"));
   return absl::OkStatus();
 }
 

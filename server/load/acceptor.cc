@@ -5,7 +5,8 @@
 
 #include <utility>
 
-#include "spdlog/spdlog.h"
+#include "common/base/log.h"
+#include "common/base/strings.h"
 
 namespace millrace {
 namespace {
@@ -96,26 +97,26 @@ void Acceptor::WarnOfRefusal(const std::string& address, Verdict verdict) {
   const uint64_t count = unreported_refusals_.Add();
   if (count == 0) return;
   if (verdict == Verdict::kTooMany) {
-    spdlog::warn(
-        "connections refused: {}, the last one from {}; {} are open, as many "
-        "as "
-        "max_connections allows",
-        count, address, limits_.all);
+    LogWarning(LogComponent::kServer,
+               StrCat("connections refused: ", count, ", the last one from ",
+                      address, "; ", limits_.all,
+                      " are open, as many as max_connections allows"));
   } else {
-    spdlog::warn(
-        "connections refused: {}, the last one from {}, which has {} open, as "
-        "many as max_connections_per_address allows",
-        count, address, limits_.per_address);
+    LogWarning(LogComponent::kServer,
+               StrCat("connections refused: ", count, ", the last one from ",
+                      address, ", which has ", limits_.per_address,
+                      " open, as many as max_connections_per_address allows"));
   }
 }
 
 void Acceptor::WarnOfEnd(const std::string& ended, const std::string& address) {
   const uint64_t count = unreported_ends_.Add();
   if (count == 0) return;
-  spdlog::warn(
-      "connections ended to make room for other addresses: {}, the last one "
-      "from {}, for {}; {} are open, as many as max_connections allows",
-      count, ended, address, limits_.all);
+  LogWarning(
+      LogComponent::kServer,
+      StrCat("connections ended to make room for other addresses: ", count,
+             ", the last one from ", ended, ", for ", address, "; ",
+             limits_.all, " are open, as many as max_connections allows"));
 }
 
 }  // namespace millrace

@@ -9,6 +9,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/wire/error_info.h"
+#include "server/load/refusal.h"
 
 namespace millrace {
 namespace {
@@ -58,9 +59,10 @@ absl::Status ActiveCalls::CheckRoom(const std::string& client) const {
 
 absl::Status ActiveCalls::CheckRoomLocked(const std::string& client) const {
   if (draining_) {
-    return absl::UnavailableError(
-        "the server is draining\nask another replica, or wait for it to come "
-        "back");
+    return WithRefusal(
+        absl::UnavailableError("the server is draining\nask another replica, "
+                               "or wait for it to come back"),
+        RefusalReason::kDraining);
   }
   if (places_.total() < places_.limit()) return absl::OkStatus();
   const uint64_t held = places_.HeldBy(client);
@@ -69,12 +71,12 @@ absl::Status ActiveCalls::CheckRoomLocked(const std::string& client) const {
   if (held < share && calls_.size() < 2 * places_.limit()) {
     return absl::OkStatus();
   }
-  return WithErrorInfo(
-      absl::ResourceExhaustedError(
-          StrCat("the server is busy: ", places_.total(), " of at most ",
-                 places_.limit(), " calls are running, ", held,
-                 " of them this client's, whose fair share is ", share)),
-      {.partition = std::nullopt, .retry_after = kRetryAfter});
+  const absl::Status full = absl::ResourceExhaustedError(
+      StrCat("the server is busy: ", places_.total(), " of at most ",
+             places_.limit(), " calls are running, ", held,
+             " of them this client's, whose fair share is ", share));
+  return WithErrorInfo(WithRefusal(full, RefusalReason::kPlaces),
+                       {.partition = std::nullopt, .retry_after = kRetryAfter});
 }
 
 absl::Status ActiveCalls::Enter(Context* context, const std::string& client,
@@ -172,6 +174,11 @@ bool ActiveCalls::AwaitNone(SteadyTime deadline) const {
 int ActiveCalls::count() const {
   MutexLock lock(&mutex_);
   return static_cast<int>(calls_.size());
+}
+
+size_t ActiveCalls::clients() const {
+  MutexLock lock(&mutex_);
+  return places_.clients();
 }
 
 uint64_t ActiveCalls::ended_for_others() const {

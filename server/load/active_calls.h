@@ -72,6 +72,8 @@ class ActiveCalls {
 
   // Calls that have not left yet.
   int count() const;
+  // Clients that hold places.
+  size_t clients() const;
   // Calls that were ended for other clients so far.
   uint64_t ended_for_others() const;
 

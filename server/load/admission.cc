@@ -10,6 +10,7 @@
 #include "common/base/strings.h"
 #include "common/wire/error_info.h"
 #include "server/load/active_calls.h"
+#include "server/load/refusal.h"
 
 namespace millrace {
 namespace {
@@ -115,12 +116,14 @@ absl::Status Admission::Grow(Holding& holding, uint64_t bytes) {
   holding.peak = std::max(holding.peak, bytes);
   if (bytes <= holding.bytes) return absl::OkStatus();
   if (bytes > limit_) {
-    return FieldStatus(absl::StatusCode::kFailedPrecondition,
-                       {.problem = FieldError::Problem::kTooMuch,
-                        .field = "max_inflight_bytes",
-                        .value = StrCat("the ", what_, " needs ", bytes,
-                                        " bytes on the server"),
-                        .limit = StrCat(limit_)});
+    return WithRefusal(
+        FieldStatus(absl::StatusCode::kFailedPrecondition,
+                    {.problem = FieldError::Problem::kTooMuch,
+                     .field = "max_inflight_bytes",
+                     .value = StrCat("the ", what_, " needs ", bytes,
+                                     " bytes on the server"),
+                     .limit = StrCat(limit_)}),
+        RefusalReason::kTooLarge);
   }
   const uint64_t more = bytes - holding.bytes;
   MutexLock lock(&mutex_);
@@ -150,10 +153,12 @@ absl::Status Admission::MakeRoom(const Holding& holding, uint64_t more) {
                    "use a smaller batch size or fanouts, or a larger "
                    "max_inflight_bytes on the server");
   }
+  const absl::Status full = absl::ResourceExhaustedError(StrCat(
+      "the server is busy: ", shares_.total(), " of ", limit_,
+      " bytes are in use, this ", what_, " needs ", more, " more", large));
   return WithErrorInfo(
-      absl::ResourceExhaustedError(StrCat(
-          "the server is busy: ", shares_.total(), " of ", limit_,
-          " bytes are in use, this ", what_, " needs ", more, " more", large)),
+      WithRefusal(
+          full, whole > share ? RefusalReason::kShare : RefusalReason::kMemory),
       {.partition = std::nullopt, .retry_after = kRetryAfter});
 }
 

@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "common/base/strings.h"
 #include "common/wire/error_info.h"
+#include "server/load/refusal.h"
 
 namespace millrace {
 
@@ -19,12 +20,12 @@ absl::StatusOr<ConnectionCalls::Place> ConnectionCalls::Enter(
       return Place(this, std::move(connection));
     }
   }
-  return WithErrorInfo(
-      absl::ResourceExhaustedError(StrCat(
-          "the connection has ", max_calls_,
-          " unfinished calls, the limit\nwait for some of them; the server "
-          "takes a moment to notice calls that were cancelled")),
-      {.partition = std::nullopt, .retry_after = kRetryAfter});
+  const absl::Status full = absl::ResourceExhaustedError(
+      StrCat("the connection has ", max_calls_,
+             " unfinished calls, the limit\nwait for some of them; the server "
+             "takes a moment to notice calls that were cancelled"));
+  return WithErrorInfo(WithRefusal(full, RefusalReason::kConnection),
+                       {.partition = std::nullopt, .retry_after = kRetryAfter});
 }
 
 void ConnectionCalls::Leave(const std::string& connection) {

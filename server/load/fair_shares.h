@@ -29,6 +29,7 @@ class FairShares {
   // there are more clients than units of the resource.
   uint64_t ShareOf(std::string_view client) const;
 
+  size_t clients() const { return held_.size(); }  // that hold something
   uint64_t limit() const { return limit_; }
   uint64_t total() const { return total_; }
 

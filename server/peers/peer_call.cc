@@ -41,6 +41,9 @@ class PeerCall::Attempt final : public HedgedRequest {
 
   void Finish(absl::Status status,
               std::shared_ptr<FleetMember> replica) override {
+    call_.scope_.core.metrics.ObservePeerCall(
+        call_.method_.substr(call_.method_.rfind('/') + 1),
+        SteadyNow() - start_);
     status_ = std::move(status);
     replica_ = std::move(replica);
     end_.Notify();
@@ -54,6 +57,7 @@ class PeerCall::Attempt final : public HedgedRequest {
 
  private:
   PeerCall& call_;
+  const SteadyTime start_ = SteadyNow();
   ::grpc::ByteBuffer reply_;
   absl::Status status_;
   std::shared_ptr<FleetMember> replica_;  // shared with the fleet
@@ -108,6 +112,10 @@ absl::Status PeerCall::Finish(::google::protobuf::MessageLite& reply) {
     if (!picker_.MaySendAgain(*answered_by_, status)) return Named(status);
     MILLRACE_RETURN_IF_ERROR(Send());
   }
+}
+
+std::string PeerCall::answered_by() const {
+  return answered_by_ == nullptr ? "" : answered_by_->address;
 }
 
 absl::Status PeerCall::Named(const absl::Status& status) const {

@@ -43,6 +43,9 @@ class PeerCall {
   // Adds the names of the partition and of the answering server to `status`.
   absl::Status Named(const absl::Status& status) const;
 
+  // The server that answered the latest request; empty before Finish().
+  std::string answered_by() const;
+
  private:
   class Attempt;
 

@@ -54,6 +54,10 @@ class PeerExpand {
   // name the partition and the server.
   absl::Status Finish();
 
+  int partition() const { return partition_; }
+  // The server that answered last; empty before Finish().
+  std::string answered_by() const { return call_.answered_by(); }
+
  private:
   // The part of a frontier that one request asks about.
   struct Piece {

@@ -151,6 +151,21 @@ absl::Status DrawAllHere(const HopContext& hop, Groups& groups) {
 absl::Status PeerNeighborSource::Expand(const DrawContext& context,
                                         std::span<const Frontier> frontiers,
                                         std::span<Picks> picks) {
+  if (scope_.trace == nullptr) return ExpandHop(context, frontiers, picks);
+  const SteadyTime begin = SteadyNow();
+  const absl::Duration waited_before = peer_wait_;
+  traced_hop_ = {};
+  traced_hop_.number = context.hop;
+  absl::Status status = ExpandHop(context, frontiers, picks);
+  traced_hop_.total = SteadyNow() - begin;
+  traced_hop_.waiting = peer_wait_ - waited_before;
+  scope_.trace->NoteHop(traced_hop_);
+  return status;
+}
+
+absl::Status PeerNeighborSource::ExpandHop(const DrawContext& context,
+                                           std::span<const Frontier> frontiers,
+                                           std::span<Picks> picks) {
   const HopContext hop = {scope_, context, frontiers, budget_};
   MILLRACE_RETURN_IF_ERROR(CheckHopNotCancelled(hop));
   MILLRACE_RETURN_IF_ERROR(budget_.StartHop(context, frontiers));
@@ -159,6 +174,26 @@ absl::Status PeerNeighborSource::Expand(const DrawContext& context,
   }
   for (size_t f = 0; f < frontiers.size(); ++f) {
     MILLRACE_RETURN_IF_ERROR(DrawHere(hop, 0, frontiers[f], picks[f]));
+  }
+  return absl::OkStatus();
+}
+
+// A call that was waited for after all others have ended is the slowest.
+absl::Status PeerNeighborSource::FinishCalls(
+    const std::vector<std::unique_ptr<PeerExpand>>& calls) {
+  constexpr absl::Duration kWaited = absl::Microseconds(50);
+  SteadyTime before = SteadyNow();
+  const PeerExpand* slowest = calls.empty() ? nullptr : calls.back().get();
+  for (const auto& call : calls) {
+    MILLRACE_RETURN_IF_ERROR(call->Finish());
+    const SteadyTime now = SteadyNow();
+    if (now - before > kWaited) slowest = call.get();
+    peer_wait_ += now - before;
+    before = now;
+  }
+  if (scope_.trace != nullptr && slowest != nullptr) {
+    traced_hop_.slowest_partition = slowest->partition();
+    traced_hop_.slowest_server = slowest->answered_by();
   }
   return absl::OkStatus();
 }
@@ -179,9 +214,7 @@ absl::Status PeerNeighborSource::ExpandByOwner(const HopContext& hop,
   }
   // Draws from the local lists while the calls are in flight.
   MILLRACE_RETURN_IF_ERROR(DrawAllHere(hop, groups));
-  const SteadyTime waiting = SteadyNow();
-  for (const auto& call : calls) MILLRACE_RETURN_IF_ERROR(call->Finish());
-  peer_wait_ += SteadyNow() - waiting;
+  MILLRACE_RETURN_IF_ERROR(FinishCalls(calls));
   for (size_t f = 0; f < hop.frontiers.size(); ++f) {
     Merge(groups.owners[f], groups, f, picks[f]);
   }

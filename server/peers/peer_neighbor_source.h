@@ -3,7 +3,9 @@
 
 #include <grpcpp/server_context.h>
 
+#include <memory>
 #include <span>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -11,6 +13,7 @@
 #include "server/core/core.h"
 #include "server/load/hop_budget.h"
 #include "server/peers/hop_context.h"
+#include "server/peers/peer_expand.h"
 
 namespace millrace {
 
@@ -43,11 +46,17 @@ class PeerNeighborSource final : public NeighborSource {
   absl::Duration peer_wait() const { return peer_wait_; }
 
  private:
+  absl::Status ExpandHop(const DrawContext& context,
+                         std::span<const Frontier> frontiers,
+                         std::span<Picks> picks);
   absl::Status ExpandByOwner(const HopContext& hop, std::span<Picks> picks);
+  absl::Status FinishCalls(
+      const std::vector<std::unique_ptr<PeerExpand>>& calls);
 
   const CallScope& scope_;
   HopBudget& budget_;
   absl::Duration peer_wait_;
+  CallTrace::Hop traced_hop_;  // the current one, with --trace-slow
 };
 
 }  // namespace millrace

@@ -1,19 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/rpc/incoming_call.h"
 
+#include "common/base/log.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
+#include "common/grpc/request_id.h"
 #include "server/rpc/client_name.h"
 #include "server/rpc/parse_request.h"
 
 namespace millrace {
 
-IncomingCall::IncomingCall(ServerCore& core, Limits limits,
+IncomingCall::IncomingCall(ServerCore& core, const char* method, Limits limits,
                            ::grpc::CallbackServerContext* context)
     : core_(core),
+      method_(method),
       limits_(limits),
       context_(context),
+      arrival_(SteadyNow()),
       deadline_(core.DeadlineOf(*context)),
-      client_(ClientName(*context)) {}
+      client_(ClientName(*context)),
+      request_id_(RequestIdOf(*context)),
+      trace_(core.options.trace_slow > absl::ZeroDuration()
+                 ? std::make_unique<CallTrace>(SteadyNow())
+                 : nullptr) {}
 
 absl::Status IncomingCall::StartReading() {
   MILLRACE_ASSIGN_OR_RETURN(place_,
@@ -29,6 +38,7 @@ absl::Status IncomingCall::StartReading() {
 
 absl::Status IncomingCall::FinishReading(bool ok) {
   limits_.reading.Leave(context_);
+  if (trace_ != nullptr) trace_->NoteRequest(SteadyNow());
   if (!ok && context_->IsCancelled()) {
     return absl::CancelledError(
         "the client gave up before its request arrived");
@@ -39,6 +49,7 @@ absl::Status IncomingCall::FinishReading(bool ok) {
   }
   absl::Status status = limits_.running.Enter(context_, client_, deadline_);
   running_ = status.ok();
+  if (running_) core_.metrics.StartCall(method_, message_.Length());
   return status;
 }
 
@@ -61,18 +72,38 @@ absl::Status IncomingCall::ReplaceReservation(Admission& admission,
 }
 
 void IncomingCall::AwaitClient() {
+  if (trace_ != nullptr) trace_->AwaitClient(SteadyNow());
   limits_.running.AwaitClient(context_,
                               SteadyNow() + core_.options.client_timeout);
   memory_.StartWaiting();
 }
 
 void IncomingCall::ClientMadeProgress() {
+  if (trace_ != nullptr) trace_->ClientMadeProgress(SteadyNow());
   limits_.running.ClientMadeProgress(context_);
   memory_.StopWaiting();
 }
 
-void IncomingCall::Leave() {
+void IncomingCall::NoteStatus(const absl::Status& status) {
+  if (trace_ != nullptr) trace_->NoteStatus(method_, status);
+  if (!IsLogged(LogLevel::kDebug)) return;
+  const LogRequest logged(request_id_);
+  LogDebug(LogComponent::kServer,
+           status.ok() ? "call answered" : std::string(status.message()),
+           {{"method", method_},
+            {"client", client_},
+            {"code", absl::StatusCodeToString(status.code())}});
+}
+
+void IncomingCall::Leave(const absl::Status& status) {
+  NoteStatus(status);
+  if (trace_ != nullptr) {
+    const LogRequest logged(request_id_);
+    trace_->LogIfSlow(client_, SteadyNow(), core_.options.trace_slow);
+  }
   memory_ = {};
+  if (running_) core_.metrics.StopCall(method_);
+  core_.metrics.CountCall(method_, status, SteadyNow() - arrival_);
   // The thread that ended the call during the read may still be using it.
   limits_.reading.Leave(context_);
   if (running_) limits_.running.Leave(context_);

@@ -5,10 +5,12 @@
 #include <grpcpp/support/byte_buffer.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "absl/status/status.h"
 #include "common/base/steady_time.h"
+#include "server/core/call_trace.h"
 #include "server/core/core.h"
 #include "server/load/active_calls.h"
 #include "server/load/admission.h"
@@ -42,8 +44,9 @@ class IncomingCall {
     ActiveCalls& running;
   };
 
-  // `core` and `context` must outlive the call.
-  IncomingCall(ServerCore& core, Limits limits,
+  // `method` is the RPC, such as "Expand"; a string literal. `core` and
+  // `context` must outlive the call.
+  IncomingCall(ServerCore& core, const char* method, Limits limits,
                ::grpc::CallbackServerContext* context);
   IncomingCall(const IncomingCall&) = delete;
   IncomingCall& operator=(const IncomingCall&) = delete;
@@ -70,8 +73,9 @@ class IncomingCall {
   void AwaitClient();
   void ClientMadeProgress();
 
-  // Call last, once all memory of the call is freed. May block for a moment.
-  void Leave();
+  // Call last, once all memory of the call is freed. Counts the call, which
+  // ended with `status`, in the server's metrics. May block for a moment.
+  void Leave(const absl::Status& status);
 
   ServerCore& core() const { return core_; }
   ::grpc::CallbackServerContext& context() const { return *context_; }
@@ -80,13 +84,23 @@ class IncomingCall {
   SteadyTime deadline() const { return deadline_; }
   // The request as it was received.
   ::grpc::ByteBuffer& message() { return message_; }
+  // See common/grpc/request_id.h.
+  const std::string& request_id() const { return request_id_; }
+  CallTrace* trace() { return trace_.get(); }  // null without --trace-slow
 
  private:
+  // Tells the trace, and the log with --log-level debug, how the call ended.
+  void NoteStatus(const absl::Status& status);
+
   ServerCore& core_;
+  const char* const method_;
   const Limits limits_;
   ::grpc::CallbackServerContext* const context_;
+  const SteadyTime arrival_;
   const SteadyTime deadline_;
   const std::string client_;
+  const std::string request_id_;
+  const std::unique_ptr<CallTrace> trace_;
   ConnectionCalls::Place place_;
   Admission::Reservation memory_;
   bool running_ = false;  // counts among the running calls

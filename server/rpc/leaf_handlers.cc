@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/process_usage.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"
@@ -83,9 +84,24 @@ absl::Status AnswerHasEdges(const ServerCore& core,
   return absl::OkStatus();
 }
 
+namespace {
+
+void DescribeLoad(const ServerCore& core, v1::DescribeReply::Load& load) {
+  const RecentCalls::Summary recent = core.metrics.recent_samples();
+  load.set_sampling_busy_ratio(core.sample_pool.load().busy_ratio);
+  load.set_batches_per_second(recent.per_second);
+  load.set_sample_p50_seconds(absl::ToDoubleSeconds(recent.p50));
+  load.set_sample_p99_seconds(absl::ToDoubleSeconds(recent.p99));
+  load.set_sample_calls(static_cast<uint64_t>(core.sample_calls.count()));
+  load.set_resident_bytes(ReadProcessState().resident_bytes);
+}
+
+}  // namespace
+
 void AnswerDescribe(const ServerCore& core, v1::DescribeReply& reply) {
   ManifestToProto(core.store->manifest(), reply);
   reply.set_version(MILLRACE_VERSION);
+  reply.set_instance(core.instance);
   reply.set_protocol_version(kProtocolVersion);
   const std::map<int, std::string> damaged = core.damage.damaged();
   for (const int part : core.store->mapped_partitions()) {
@@ -101,6 +117,19 @@ void AnswerDescribe(const ServerCore& core, v1::DescribeReply& reply) {
   reply.set_inflight_bytes(core.admission.in_use());
   reply.set_max_inflight_bytes(core.admission.limit());
   reply.set_uptime_seconds(absl::ToDoubleSeconds(SteadyNow() - core.started));
+  DescribeLoad(core, *reply.mutable_load());
+  reply.set_leaf_only(core.IsLeafOnly());
+  if (core.device_failed) reply.set_failure("a GPU has failed");
+}
+
+FleetMemberInfo DescribeSelf(const ServerCore& core) {
+  v1::DescribeReply reply;
+  AnswerDescribe(core, reply);
+  FleetMemberInfo info;
+  TakeAnswer(reply, info);
+  info.state = reply.draining() ? FleetMemberInfo::State::kDraining
+                                : FleetMemberInfo::State::kReady;
+  return info;
 }
 
 }  // namespace millrace

@@ -7,6 +7,7 @@
 #include <grpcpp/server_context.h>
 
 #include "absl/status/status.h"
+#include "common/grpc/fleet/fleet_member.h"
 #include "server/core/core.h"
 #include "server/load/admission.h"
 
@@ -34,5 +35,8 @@ absl::Status AnswerHasEdges(const ServerCore& core,
                             v1::HasEdgesReply& reply);
 
 void AnswerDescribe(const ServerCore& core, v1::DescribeReply& reply);
+
+// What a fleet would know of this server; without an address.
+FleetMemberInfo DescribeSelf(const ServerCore& core);
 
 }  // namespace millrace

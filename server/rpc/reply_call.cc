@@ -3,14 +3,15 @@
 
 #include <utility>
 
+#include "common/base/log.h"
+#include "common/base/steady_time.h"
 #include "common/grpc/status.h"
 
 namespace millrace {
 
 ReplyCall::ReplyCall(ServerCore& core, const ReplyRpc& rpc,
                      ::grpc::CallbackServerContext* context)
-    : name_(rpc.name),
-      call_(core, rpc.limits, context),
+    : call_(core, rpc.name, rpc.limits, context),
       maker_(rpc.make(call_)),
       task_(call_.client()) {
   const absl::Status status = call_.StartReading();
@@ -33,10 +34,20 @@ void ReplyCall::OnReadDone(bool ok) {
 }
 
 void ReplyCall::MakeReply() {
-  absl::StatusOr<::grpc::ByteBuffer> reply = maker_->Make();
+  const LogRequest logged(call_.request_id());
+  absl::StatusOr<::grpc::ByteBuffer> reply = TimedReply();
   const absl::Status status = reply.status();
   if (reply.ok()) reply_ = *std::move(reply);
   End(status);
+}
+
+absl::StatusOr<::grpc::ByteBuffer> ReplyCall::TimedReply() {
+  CallTrace* const trace = call_.trace();
+  if (trace == nullptr) return maker_->Make();
+  const SteadyTime begin = SteadyNow();
+  absl::StatusOr<::grpc::ByteBuffer> reply = maker_->Make();
+  trace->NoteWork(begin, SteadyNow(), reply.ok() ? reply->Length() : 0);
+  return reply;
 }
 
 void ReplyCall::OnCancel() {
@@ -47,9 +58,10 @@ void ReplyCall::OnCancel() {
 // Ends a call that has no task and will not get one; sends the reply if
 // `status` is OK.
 void ReplyCall::End(const absl::Status& status) {
-  ServerCore& core = call_.core();
-  core.metrics.CountCall(name_, status);
-  if (!status.ok()) return Finish(ToGrpcStatus(core.ErrorForClient(status)));
+  if (!status.ok()) {
+    status_ = call_.core().ErrorForClient(status);
+    return Finish(ToGrpcStatus(status_));
+  }
   call_.AwaitClient();
   StartWriteAndFinish(&reply_, ::grpc::WriteOptions(), ::grpc::Status::OK);
 }
@@ -58,7 +70,7 @@ void ReplyCall::OnDone() {
   // Freed here, because a slow reader may make a reply last until the end.
   reply_.Clear();
   maker_.reset();
-  call_.Leave();
+  call_.Leave(status_);
   delete this;
 }
 

@@ -57,13 +57,15 @@ class ReplyCall final : public ::grpc::ServerGenericBidiReactor {
 
  private:
   void MakeReply();
+  // Times maker_->Make().
+  absl::StatusOr<::grpc::ByteBuffer> TimedReply();
   void End(const absl::Status& status);
 
-  const char* const name_;
   IncomingCall call_;
   std::unique_ptr<ReplyMaker> maker_;
   PoolTask task_;
   ::grpc::ByteBuffer reply_;
+  absl::Status status_;  // what the call ended with
 };
 
 }  // namespace millrace

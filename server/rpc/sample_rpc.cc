@@ -69,7 +69,11 @@ class SampleFrames final : public FrameMaker {
  public:
   explicit SampleFrames(IncomingCall& call)
       : call_(call),
-        scope_{call.core(), call.context(), OwnersDeadline(call.deadline())} {}
+        scope_{.core = call.core(),
+               .call = call.context(),
+               .deadline = OwnersDeadline(call.deadline()),
+               .request_id = call.request_id(),
+               .trace = call.trace()} {}
 
   absl::StatusOr<ThreadPool*> Prepare() override {
     MILLRACE_RETURN_IF_ERROR(call_.ReserveRequest(
@@ -79,13 +83,14 @@ class SampleFrames final : public FrameMaker {
 
   absl::StatusOr<std::optional<::grpc::ByteBuffer>> Next() override {
     if (source_ == nullptr) {
-      const absl::Status made = MakeBatch();
+      const absl::Status made = TimedBatch();
       if (!made.ok()) return WithOwnersDamage(made);
     }
     return source_->Next();
   }
 
  private:
+  absl::Status TimedBatch();
   absl::Status MakeBatch();
   absl::StatusOr<SampleRequest> ReadRequest();
   absl::StatusOr<std::shared_ptr<const Batch>> SampleHops(
@@ -105,9 +110,20 @@ class SampleFrames final : public FrameMaker {
   std::unique_ptr<FrameSource> source_;
 };
 
+absl::Status SampleFrames::TimedBatch() {
+  if (scope_.trace == nullptr) return MakeBatch();
+  const SteadyTime begin = SteadyNow();
+  absl::Status made = MakeBatch();
+  scope_.trace->NoteSampling(SteadyNow() - begin);
+  return made;
+}
+
 absl::Status SampleFrames::MakeBatch() {
   ServerCore& core = call_.core();
   MILLRACE_ASSIGN_OR_RETURN(SampleRequest request, ReadRequest());
+  if (scope_.trace != nullptr) {
+    scope_.trace->NoteBatch({request.epoch, request.batch, home_});
+  }
   const uint64_t held = StartingBytes(request) + call_.memory().bytes();
   MILLRACE_RETURN_IF_ERROR(
       call_.ReplaceReservation(core.admission, request.job_hash, held));

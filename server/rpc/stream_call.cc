@@ -3,7 +3,9 @@
 
 #include <utility>
 
+#include "common/base/log.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
 #include "common/grpc/status.h"
 #include "server/core/call_scope.h"
 
@@ -11,8 +13,7 @@ namespace millrace {
 
 StreamCall::StreamCall(ServerCore& core, const StreamRpc& rpc,
                        ::grpc::CallbackServerContext* context)
-    : name_(rpc.name),
-      call_(core, {core.reading_calls, rpc.running}, context),
+    : call_(core, rpc.name, {core.reading_calls, rpc.running}, context),
       maker_(rpc.make(call_)),
       task_(call_.client()) {
   const absl::Status status = call_.StartReading();
@@ -51,9 +52,20 @@ void StreamCall::MakeFrames() {
 absl::StatusOr<std::optional<::grpc::ByteBuffer>> StreamCall::MakeFrame() {
   ServerCore& core = call_.core();
   MILLRACE_RETURN_IF_ERROR(CheckNotCancelled(call_.context()));
-  absl::StatusOr<std::optional<::grpc::ByteBuffer>> frame = maker_->Next();
+  const LogRequest logged(call_.request_id());
+  absl::StatusOr<std::optional<::grpc::ByteBuffer>> frame = NextFrame();
   if (!frame.ok()) return core.ErrorForClient(frame.status());
   if (frame->has_value()) core.metrics.AddBytes((*frame)->Length());
+  return frame;
+}
+
+absl::StatusOr<std::optional<::grpc::ByteBuffer>> StreamCall::NextFrame() {
+  CallTrace* const trace = call_.trace();
+  if (trace == nullptr) return maker_->Next();
+  const SteadyTime begin = SteadyNow();
+  absl::StatusOr<std::optional<::grpc::ByteBuffer>> frame = maker_->Next();
+  trace->NoteWork(begin, SteadyNow(),
+                  frame.ok() && frame->has_value() ? (*frame)->Length() : 0);
   return frame;
 }
 
@@ -90,9 +102,8 @@ void StreamCall::Send(FrameQueue::Actions& actions) {
 }
 
 void StreamCall::OnDone() {
-  call_.core().metrics.CountCall(name_, queue_.status());
   maker_.reset();
-  call_.Leave();
+  call_.Leave(queue_.status());
   delete this;
 }
 

@@ -64,10 +64,11 @@ class StreamCall final : public ::grpc::ServerGenericBidiReactor {
   void SubmitMaking(ThreadPool& pool);
   void MakeFrames();
   absl::StatusOr<std::optional<::grpc::ByteBuffer>> MakeFrame();
+  // Times maker_->Next().
+  absl::StatusOr<std::optional<::grpc::ByteBuffer>> NextFrame();
   void End(const absl::Status& status);
   void Send(FrameQueue::Actions& actions);
 
-  const char* const name_;
   IncomingCall call_;
   std::unique_ptr<FrameMaker> maker_;
   PoolTask task_;

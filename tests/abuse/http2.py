@@ -127,13 +127,17 @@ class Target:
 class Connection(contextlib.AbstractContextManager):
     """A connection to a server from a given address of this host. Data from the
     server is read only in pump() and in the methods that wait with it. OSError:
-    the connection is closed, or nothing happened for PATIENCE."""
+    the connection is closed, or nothing happened for PATIENCE. With an SSL
+    context, it is made with TLS, without checking the server's name."""
 
-    def __init__(self, target, source, own_settings=None, patience=PATIENCE):
+    def __init__(self, target, source, own_settings=None, patience=PATIENCE,
+                 tls=None):
         host, port = target.address.rsplit(":", 1)
         self.patience = patience
         self.socket = socket.create_connection(
             (host, int(port)), timeout=patience, source_address=(source, 0))
+        if tls:
+            self.socket = tls.wrap_socket(self.socket)
         self.calls = {}
         self.next_stream = 1
         self.unread = bytearray()

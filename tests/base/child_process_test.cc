@@ -92,6 +92,22 @@ TEST(ChildProcessTest, ReportsAProgramThatCannotBeExecuted) {
   EXPECT_EQ(WEXITSTATUS(*status), 127);
 }
 
+TEST(ChildProcessTest, HidesVariables) {
+  setenv("MILLRACE_CHILD_TEST_HIDDEN", "hidden", 1);
+  setenv("MILLRACE_CHILDREN", "kept", 1);
+  Pipe pipe;
+  ChildProcessOptions options = Shell(
+      "echo $MILLRACE_CHILD_TEST_HIDDEN $MILLRACE_CHILD_TEST_NEW "
+      "$MILLRACE_CHILDREN >&2");
+  options.environment = {{"MILLRACE_CHILD_TEST_NEW", "new"}};
+  options.hidden_prefix = "MILLRACE_CHILD_";
+  options.stderr_fd = pipe.write_end.get();
+  auto process = ChildProcess::Start(options);
+  ASSERT_TRUE(process.ok()) << process.status();
+  pipe.write_end = UniqueFd();
+  EXPECT_EQ(ReadAll(pipe.read_end.get()), "new kept\n");
+}
+
 TEST(ChildProcessTest, ReplacesVariablesAndStderr) {
   setenv("MILLRACE_CHILD_TEST_OLD", "old", 1);
   setenv("MILLRACE_CHILD_TEST_KEPT", "kept", 1);

@@ -5,9 +5,11 @@
 
 #include <atomic>
 #include <latch>
+#include <thread>
 #include <vector>
 
 #include "common/base/mutex.h"
+#include "common/base/steady_time.h"
 
 namespace millrace {
 namespace {
@@ -111,6 +113,62 @@ TEST(ThreadPool, LetsManyThreadsSubmitAndClose) {
   }
   for (std::thread& user : users) user.join();
   EXPECT_EQ(ran, accepted);
+}
+
+// Two of three threads are busy from one point to another of the test, which
+// measures the time itself.
+TEST(ThreadPool, CountsBusySecondsOfThreads) {
+  const SteadyTime made = SteadyNow();
+  ThreadPool pool("test", 3, 10);
+  const SteadyTime idle = SteadyNow();
+  EXPECT_EQ(pool.load().busy_ratio, 0);
+  std::latch begun(2);
+  Notification go;
+  const SteadyTime before = SteadyNow();
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(pool.TrySubmit([&] {
+      begun.count_down();
+      go.WaitForNotification();
+    }));
+  }
+  begun.wait();
+  const SteadyTime both = SteadyNow();
+  while (SteadyNow() < both + absl::Milliseconds(50)) std::this_thread::yield();
+  const SteadyTime asked = SteadyNow();
+  // Tasks count while they run.
+  const ThreadPool::Load load = pool.load();
+  const SteadyTime answered = SteadyNow();
+  EXPECT_EQ(load.running, 2u);
+  EXPECT_EQ(load.waiting, 0u);
+  const double least = 2 * absl::ToDoubleSeconds(asked - both);
+  const double most = 2 * absl::ToDoubleSeconds(answered - before);
+  EXPECT_GE(load.busy_seconds, least - 1e-6);
+  EXPECT_LE(load.busy_seconds, most + 1e-6);
+  EXPECT_GE(load.busy_ratio,
+            least / 3 / absl::ToDoubleSeconds(answered - made) - 1e-6);
+  EXPECT_LE(load.busy_ratio,
+            most / 3 / absl::ToDoubleSeconds(asked - idle) + 1e-6);
+  go.Notify();
+  pool.Close();
+  const double end = pool.load().busy_seconds;
+  EXPECT_GE(end, load.busy_seconds);
+  EXPECT_EQ(pool.load().busy_seconds, end);
+}
+
+TEST(ThreadPool, CountsWaitingTasks) {
+  ThreadPool pool("test", 1, 10);
+  Notification go, begun;
+  ASSERT_TRUE(pool.TrySubmit([&] {
+    begun.Notify();
+    go.WaitForNotification();
+  }));
+  begun.WaitForNotification();
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(pool.TrySubmit([] {}));
+  EXPECT_EQ(pool.load().waiting, 4u);
+  EXPECT_EQ(pool.load().running, 1u);
+  go.Notify();
+  pool.Close();
+  EXPECT_EQ(pool.load().waiting, 0u);
 }
 
 }  // namespace

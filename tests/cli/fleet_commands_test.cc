@@ -9,7 +9,9 @@
 #include "client/cli/local_fleet.h"
 #include "common/base/process_usage.h"
 #include "tests/cli/command_runner.h"
+#include "tests/support/eventually.h"
 #include "tests/support/fleet_harness.h"
+#include "tests/support/silent_listener.h"
 
 namespace millrace::testing {
 namespace {
@@ -52,14 +54,128 @@ TEST_F(FleetCommandsTest, StatusShowsEachServer) {
   }
   ASSERT_EQ(Run({"status", "--servers", list}), 0) << err_;
   std::string row = servers.server(1).address();
-  row.append(24 - row.size(), ' ');
+  row.append(21 - row.size(), ' ');
   EXPECT_THAT(
       out_,
-      MatchesRegex("ADDRESS                  STATE        PARTITIONS   REPLICA "
-                   " INFLIGHT/LIMIT MiB     UPTIME  VERSION\n" +
+      MatchesRegex("ADDRESS               STATE       PARTITIONS REPLICA BUSY "
+                   "BATCH/S  P50/P99 ms CALLS INFLIGHT/MAX   RSS  UPTIME  "
+                   "VERSION\n" +
                    row +
-                   " ready        1                  0       0.0/      1.5 "
-                   "        [0-9]s  [0-9.]+\n.*\n"));
+                   " ready       1                0   0%     0.0     0.0/0.0   "
+                   "  0       0/1.5M +[0-9.]+[MG]      [0-9]s  [0-9.]+\n.*\n"));
+}
+
+// Compares with what the servers themselves say.
+TEST_F(FleetCommandsTest, StatusShowsTheLoad) {
+  FleetHarness servers(SmallGraph(), 2);
+  JobSpec spec;
+  spec.fanouts = {-1};
+  spec.batch_size = 4;
+  for (int i = 0; i < 20; ++i) {
+    const v1::SampleRequest request = SampleRequestOf(spec, Columns(), 0);
+    EXPECT_EQ(CallSample(*servers.Stub(0), request).status, absl::OkStatus());
+  }
+  const auto load_now = [&servers] {
+    ::grpc::ClientContext context;
+    v1::DescribeReply reply;
+    EXPECT_TRUE(servers.Stub(0)->Describe(&context, {}, &reply).ok());
+    return reply.load();
+  };
+  const v1::DescribeReply::Load before = load_now();
+  const OrderedJson json =
+      JsonOf({"status", "--server", servers.server(0).address(), "--json"});
+  const v1::DescribeReply::Load after = load_now();
+  ASSERT_EQ(json["servers"].size(), 1u);
+  const OrderedJson& server = json["servers"][0];
+  const double rate = server["batches_per_second"].get<double>();
+  // The rate falls, because nothing is sampled any more.
+  EXPECT_LE(rate, before.batches_per_second());
+  EXPECT_GE(rate, after.batches_per_second());
+  EXPECT_GT(rate, 0);
+  EXPECT_EQ(server["sample_p50_seconds"], after.sample_p50_seconds());
+  EXPECT_EQ(server["sample_p99_seconds"], after.sample_p99_seconds());
+  EXPECT_GT(server["sampling_busy_ratio"].get<double>(), 0);
+  EXPECT_EQ(server["sample_calls"], 0);
+  EXPECT_GT(server["resident_bytes"].get<int64_t>(), 1 << 20);
+  EXPECT_EQ(server["leaf_only"], false);
+  EXPECT_EQ(server["failure"], "");
+  EXPECT_FALSE(json.contains("missing_partitions"));
+}
+
+TEST_F(FleetCommandsTest, StatusOfAServerSucceedsWhenItIsReady) {
+  FleetHarness servers(SmallGraph(), 2);
+  const std::string address = servers.server(1).address();
+  EXPECT_EQ(Run({"status", "--server", address}), 0) << err_;
+  EXPECT_THAT(out_, HasSubstr("\n" + address + " "));
+  EXPECT_THAT(out_, Not(HasSubstr("leaf calls")));
+  EXPECT_EQ(err_, "");
+  EXPECT_TRUE(servers.server(1).Drain(absl::Seconds(20)));
+  EXPECT_EQ(Run({"status", "--server", address}), 1);
+  EXPECT_EQ(err_, "millrace status: the server " + address +
+                      " is draining: it ends once its calls have ended\n"
+                      "millrace status: use another replica, or wait until it "
+                      "has been started again\n");
+  servers.StopServer(1);
+  EXPECT_EQ(Run({"status", "--server", address}), 1);
+  EXPECT_THAT(err_, MatchesRegex("millrace status: the server " + address +
+                                 " cannot be reached: .*\n"
+                                 "millrace status: start it, or correct the "
+                                 "address; .*/readyz say so\n"));
+}
+
+TEST_F(FleetCommandsTest, StatusOfAServerSaysThatItNeedsPeers) {
+  ASSERT_TRUE(WriteGraph(SmallGraph(), 2, Path("parts")).ok());
+  const auto alone =
+      SamplerServer::Start(Store::Open(Path("parts"), {1}).value(),
+                           ServerOptions())
+          .value();
+  EXPECT_EQ(Run({"status", "--server", alone->address()}), 0) << err_;
+  EXPECT_THAT(out_, HasSubstr("\n" + alone->address() +
+                              ": ready for leaf calls only: it has some "
+                              "partitions and no --peers\n"));
+}
+
+TEST_F(FleetCommandsTest, StatusOfAServerFailsIfAllOfItIsDamaged) {
+  ASSERT_TRUE(WriteGraph(SmallGraph(), 1, Path("store")).ok());
+  ServerOptions options;
+  options.scrub_bytes_per_second = 1 << 30;
+  const std::string file = NodePath(0, "node", "feature");
+  auto store = Store::Open(Path("store")).value();
+  std::fstream(Path("store/" + file)) << "not a .npy file";
+  const auto server = SamplerServer::Start(std::move(store), options).value();
+  EXPECT_TRUE(Eventually([&] { return !server->HasIntactPartition(); }));
+  EXPECT_EQ(Run({"status", "--server", server->address()}), 1);
+  EXPECT_THAT(out_, HasSubstr("\n" + server->address() +
+                              ": partition 0 is damaged: " + file));
+  EXPECT_THAT(err_,
+              HasSubstr("millrace status: the server " + server->address() +
+                        " has only damaged partitions: " + file));
+  EXPECT_THAT(err_, HasSubstr("\nmillrace status: restore its store from a "
+                              "copy and restart it\n"));
+}
+
+// A server that accepts connections and says nothing.
+TEST_F(FleetCommandsTest, StatusOfAServerWaitsNoLongerThanItMay) {
+  const SilentListener silent;
+  const std::string address = "127.0.0.1:" + std::to_string(silent.port());
+  const SteadyTime start = SteadyNow();
+  EXPECT_EQ(Run({"status", "--server", address, "--timeout", "0.5"}), 1);
+  EXPECT_GE(SteadyNow() - start, absl::Seconds(0.4));
+  EXPECT_LT(SteadyNow() - start, absl::Seconds(20));
+  EXPECT_THAT(err_, HasSubstr("millrace status: the server " + address + " "));
+}
+
+TEST_F(FleetCommandsTest, StatusIsOfOneServerOrOfAFleet) {
+  EXPECT_EQ(
+      Run({"status", "--server", "127.0.0.1:1", "--servers", "127.0.0.1:1"}),
+      2);
+  for (const char* list : {"127.0.0.1:1,127.0.0.1:2", "@list", "127.0.0.1"}) {
+    EXPECT_EQ(Run({"status", "--server", list}), 2) << list;
+    EXPECT_THAT(err_, HasSubstr("--server: ")) << list;
+  }
+  EXPECT_EQ(
+      Run({"status", "--server", "127.0.0.1:1", "--watch", "--wait", "1s"}), 2);
+  EXPECT_EQ(Run({"status", "--server", "127.0.0.1:1", "--watch", "0"}), 2);
 }
 
 TEST_F(FleetCommandsTest, StatusFailsWithoutAPartition) {
@@ -100,7 +216,7 @@ TEST_F(FleetCommandsTest, ReplicasAreNumberedInTheOrderOfTheList) {
 // Nobody listens at these ports.
 TEST_F(FleetCommandsTest, StatusSaysWhyNoServerAnswers) {
   EXPECT_EQ(Run({"status", "--servers", "127.0.0.1:1", "--timeout", "0.3"}), 1);
-  EXPECT_THAT(out_, HasSubstr("127.0.0.1:1              unreachable  "));
+  EXPECT_THAT(out_, HasSubstr("127.0.0.1:1           unreachable "));
   EXPECT_THAT(err_,
               HasSubstr("millrace status: the server does not answer\n"
                         "millrace status: the reason is shown "
@@ -153,6 +269,15 @@ TEST_F(FleetCommandsTest, BenchCountsWhatItGets) {
       JsonOf({"bench", "--store", store, "--fanouts", "-1", "--seeds-file",
               seeds, "--batches", "3", "--json"})["edges"],
       6);
+}
+
+TEST_F(FleetCommandsTest, BenchKeepsToTheRateGiven) {
+  const OrderedJson json =
+      JsonOf({"bench", "--store", Stored(SmallGraph()), "--fanouts", "0",
+              "--batches", "5", "--rate", "20", "--json"});
+  EXPECT_EQ(json["batches"], 5);
+  // The first batch is due at once, the last one after 0.2 s.
+  EXPECT_GE(json["seconds"].get<double>(), 0.2);
 }
 
 TEST_F(FleetCommandsTest, BenchPrintsRates) {

@@ -127,6 +127,9 @@ General:
   --version                 print the version and exit
   --log-level debug|info|warning|error|off
                             what to log to stderr (default: info)
+  --log-format text|json    how to log: a line of text or a JSON object for each
+                            event (default: text)
+  --print-config            print these options as a file for --config, and exit
   --config FILE             read options from this file
 
 Options can also come from variables, MILLRACE_<OPTION>, and from a file

@@ -175,6 +175,47 @@ TEST_F(StoreCommandsTest, VerifyTellsIntactFromDamagedStores) {
   EXPECT_THAT(err_, HasSubstr(Path("nothing")));
 }
 
+// A host that has the files of one partition, besides store.json and splits/.
+TEST_F(StoreCommandsTest, InspectAndVerifyShowWhatAHostHas) {
+  const OrderedJson whole =
+      JsonOf({"inspect", Stored(RichGraph(), 3), "--json"});
+  for (const int gone : {0, 2}) {
+    std::filesystem::remove_all(Path("graph/" + PartName(gone)));
+  }
+  const std::string store = Path("graph");
+  OrderedJson json = JsonOf({"inspect", store, "--json"});
+  EXPECT_EQ(json["partitions"], OrderedJson::array({whole["partitions"][1]}));
+  EXPECT_EQ(json["balance"], nullptr);
+  EXPECT_EQ(json["edge_cut"], nullptr);
+  EXPECT_EQ(json["bytes"], whole["bytes"]);
+  EXPECT_EQ(json["splits"], whole["splits"]);
+  ASSERT_EQ(Run({"inspect", store}), 0) << err_;
+  EXPECT_THAT(
+      out_,
+      AllOf(HasSubstr("\npartitions on this host (1 of 3)\n  1: "),
+            HasSubstr("labels of 3 nodes here, "), Not(HasSubstr("cut"))));
+
+  EXPECT_EQ(Run({"verify", store}), 1);
+  EXPECT_EQ(err_, "millrace verify: partitions 0, 2 of " + store +
+                      " are not on this host: it has 1\n"
+                      "millrace verify: check what is here with --partition 1, "
+                      "or copy the rest from a host that has it\n");
+  ASSERT_EQ(Run({"verify", store, "--partition", "1"}), 0) << err_;
+  EXPECT_EQ(out_, "partition 1 of " + store + " is intact\n");
+  EXPECT_EQ(Run({"verify", store, "--partition", "2"}), 1);
+  EXPECT_THAT(err_, HasSubstr("partition 2 of " + store + " is not on this"));
+  EXPECT_EQ(Run({"verify", store, "--partition", "3"}), 1);
+  EXPECT_THAT(err_, HasSubstr("no partition 3 in "));
+  EXPECT_EQ(Run({"verify", store, "--partition", "one"}), 2);
+  EXPECT_THAT(err_, HasSubstr("--partition one: "));
+
+  // A file that is missing in a partition that is here is damage.
+  std::filesystem::remove(store + "/" + LookupPath(1, "paper"));
+  EXPECT_EQ(Run({"verify", store, "--partition", "1"}), 1);
+  EXPECT_THAT(err_, AllOf(HasSubstr("part-00001/lookup/paper.npy"),
+                          HasSubstr("damaged")));
+}
+
 TEST_F(StoreCommandsTest, SplitAddsNodes) {
   const std::string store = Stored(SmallGraph());
   const std::string ids = Npy("ids", std::vector<int64_t>{5, 2, 7});

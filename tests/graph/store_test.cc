@@ -149,7 +149,19 @@ TEST_F(StoreTest, MapsOnlyTheNamedPartitions) {
   // Partitions that are not requested need not exist.
   fs::remove_all(path_ / "part-00001");
   EXPECT_TRUE(OpenStatus({0, 2}).ok());
-  EXPECT_EQ(OpenStatus().code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(OpenStatus(),
+            absl::NotFoundError(
+                "partition 1 of " + path_.string() +
+                " is not on this host: it has 0, 2\ncopy part-00001 from a "
+                "host that has it, or name partitions that are here"));
+  EXPECT_THAT(Store::OpenOnHost(path_).value()->mapped_partitions(),
+              ::testing::ElementsAre(0, 2));
+  EXPECT_FALSE(Store::OpenOnHost(path_).value()->is_whole());
+  // A folder without all of its files is damaged.
+  fs::create_directory(path_ / "part-00001");
+  EXPECT_EQ(OpenStatus({1}).code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(Store::OpenOnHost(path_).status().code(),
+            absl::StatusCode::kDataLoss);
 }
 
 TEST_F(StoreTest, GivesListTimesByDirection) {

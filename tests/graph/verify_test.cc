@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <functional>
 #include <limits>
@@ -307,7 +308,7 @@ TEST_F(VerifyTest, CatchesEachKindOfWrongContent) {
       {out + "slot.npy", Put<int64_t>(0, 99), "out/slot.npy[0]",
        "partition 1 has 5 rows"},
       {out + "slot.npy", Put<int64_t>(0, -1), "out/slot.npy[0]",
-       "partition 1 has 5 rows"},
+       "-1 is negative"},
       {out + "slot.npy", SwapFirstTwo<Longs>(), "out/slot.npy[0]",
        "not of edge 0"},
       // Doubling all weights of a list gives the same integer weights.
@@ -322,7 +323,7 @@ TEST_F(VerifyTest, CatchesEachKindOfWrongContent) {
       {out + "weight_sum.npy", Put<uint64_t>(1, 5), "weight_sum.npy[1]",
        "the weights give"},
       {cites + "in/neighbor_original_id.npy", Put<uint32_t>(1, 1),
-       "neighbor_original_id.npy[1]", "original id is"},
+       "neighbor_original_id.npy[1]", "has original id 6, not 1"},
       {"splits/paper/train/time.npy", Put<int64_t>(1, 77), "time.npy[1]",
        "the node's time is"},
       {cites + "in/indices.npy", SwapFirstTwo<Ids>(), "in/time.npy[0]",
@@ -336,6 +337,7 @@ TEST_F(VerifyTest, CatchesEachKindOfWrongContent) {
       {"splits/paper/train/id.npy", Put<uint32_t>(1, 7), "id.npy[1]",
        "out of range: there are 7 nodes"},
   };
+  std::vector<std::string> missed;
   for (const Damage& damage : damages) {
     SCOPED_TRACE(damage.file + ": " + damage.what);
     fs::remove_all(path());
@@ -343,7 +345,80 @@ TEST_F(VerifyTest, CatchesEachKindOfWrongContent) {
     std::visit([&](const auto& edit) { Change(damage.file, edit); },
                damage.edit);
     ExpectViolation(damage.place, damage.what);
+    // A host that has only the partition of the file, or of the split's seeds.
+    const int part = PartitionOfFile(damage.file).value_or(1);
+    fs::remove_all(path() / PartName(1 - part));
+    const absl::Status alone = VerifyStore(path(), {part});
+    EXPECT_TRUE(alone.ok() || absl::IsDataLoss(alone)) << alone;
+    if (alone.ok()) missed.push_back(damage.file);
   }
+  // Only the other partition can show these: it has the edges' other ends, and
+  // the seed.
+  EXPECT_THAT(missed, ::testing::ElementsAre(out + "slot.npy", out + "slot.npy",
+                                             out + "weight.npy",
+                                             "splits/paper/train/time.npy"));
+}
+
+TEST_F(VerifyTest, AcceptsPartitionsWithoutTheOthers) {
+  for (const std::vector<int>& kept :
+       std::vector<std::vector<int>>{{0}, {1}, {2}, {0, 2}, {1, 2}}) {
+    fs::remove_all(path());
+    BuildRich(3);
+    for (int part = 0; part < 3; ++part) {
+      if (std::count(kept.begin(), kept.end(), part) == 0) {
+        fs::remove_all(path() / PartName(part));
+      }
+    }
+    EXPECT_EQ(VerifyStore(path(), kept), absl::OkStatus());
+    EXPECT_TRUE(absl::IsNotFound(VerifyStore(path())));
+  }
+}
+
+// What a partition says of nodes that others own is compared with the tables
+// of original ids that are here.
+TEST_F(VerifyTest, CatchesWrongIdsOfNodesThatAreElsewhere) {
+  // Owners of the original ids; partition 0 has the table of 0 to 3.
+  using Owners = std::vector<int>;
+  const Owners odd = {1, 0, 1, 0, 1, 0, 1, 0}, last = {1, 1, 1, 1, 0, 0, 0, 0};
+  const std::string originals = NodePath(0, "node", "original_id");
+  for (const auto& [owners, damage] : std::vector<std::pair<Owners, Damage>>{
+           {odd,
+            {LookupPath(0, "node"), Put<uint32_t>(0, 5), "node.npy[2]",
+             "5 occurs twice"}},
+           {odd,
+            {originals, Put<uint32_t>(0, 2), "node.npy[1]",
+             "id 0 has original id 2, not 1"}},
+           {last,
+            {originals, Put<uint32_t>(0, 2), "original_id.npy[0]",
+             "original id 2 belongs to id 6, not 0"}},
+           {odd,
+            {ListPath(0, "node__to__node", Direction::kIn, "indices"),
+             Put<uint32_t>(0, 8), "indices.npy[0]", "out of range"}}}) {
+    SCOPED_TRACE(damage.file + ": " + damage.what);
+    fs::remove_all(path());
+    ASSERT_TRUE(BuildStore(SmallGraph(), 2, {owners}, path()).ok());
+    fs::remove_all(path() / PartName(1));
+    EXPECT_EQ(VerifyStore(path(), {0}), absl::OkStatus());
+    std::visit([&](const auto& edit) { Change(damage.file, edit); },
+               damage.edit);
+    const absl::Status status = VerifyStore(path(), {0});
+    EXPECT_THAT(std::string(status.message()),
+                AllOf(HasSubstr(damage.place), HasSubstr(damage.what)));
+  }
+}
+
+// Both ends of these edges are here, so their lists must be the same.
+TEST_F(VerifyTest, ComparesTheListsOfOnePartition) {
+  testing::TestGraph graph = SmallGraph();
+  graph.relations[0].type.resize(graph.relations[0].edges.size());
+  ASSERT_TRUE(BuildStore(graph, 2, {{0, 0, 0, 0, 0, 0, 0, 1}}, path()).ok());
+  fs::remove_all(path() / PartName(1));
+  EXPECT_EQ(VerifyStore(path(), {0}), absl::OkStatus());
+  Change(ListPath(0, "node__to__node", Direction::kOut, "type"),
+         std::function<void(std::vector<int32_t>&)>(
+             [](std::vector<int32_t>& types) { ++types[0]; }));
+  EXPECT_THAT(std::string(VerifyStore(path(), {0}).message()),
+              HasSubstr("is not the same in the in-lists and the out-lists"));
 }
 
 TEST_F(VerifyTest, CatchesOutListsOfOtherEdges) {

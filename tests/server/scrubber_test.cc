@@ -98,10 +98,25 @@ TEST_F(LoadedStoreTest, ReadsNoFilesOfOtherPartitions) {
   EXPECT_TRUE(testing::Eventually(
       [&log] { return log.text().find("scrub: read") != std::string::npos; }));
   scrubber.Stop();
+  EXPECT_EQ(scrubber.rounds(), 1u);
+  EXPECT_EQ(scrubber.damaged_files(), 0u);
   EXPECT_THAT(
       log.text(),
       AllOf(HasSubstr(StrCat("scrub: read ", BytesOfARound(), " bytes")),
             HasSubstr("; all files are intact")));
+}
+
+TEST_F(LoadedStoreTest, CountsDamagedFiles) {
+  for (const std::string& file :
+       {features_, SplitPath("node", "train", "id")}) {
+    std::fstream(path_ / file) << "not a .npy file";
+  }
+  testing::CapturedLog log;
+  ServedStore served(store_);
+  Damage damage(path_, {0});
+  Scrubber scrubber(served, kRate, damage);
+  EXPECT_TRUE(testing::Eventually([&] { return scrubber.rounds() == 1; }));
+  EXPECT_EQ(scrubber.damaged_files(), 2u);
 }
 
 TEST_F(LoadedStoreTest, DetectsDamageInMemory) {

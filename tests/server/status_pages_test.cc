@@ -5,9 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
+#include "tests/support/captured_log.h"
+#include "tests/support/eventually.h"
+#include "tests/support/free_port.h"
 #include "tests/support/socket_client.h"
 #include "tests/support/store_builder.h"
 #include "tests/support/test_ca.h"
@@ -20,6 +24,7 @@ using ::testing::AllOf;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using testing::HttpGet;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 constexpr char kYes[] = "HTTP/1.1 200 OK\r\n";
@@ -67,12 +72,50 @@ class StatusPagesTest : public testing::DirectoryTest {
 };
 
 TEST_F(StatusPagesTest, FailUntilThereIsAServer) {
-  for (const char* path : {"/metrics", "/healthz", "/readyz"}) {
+  for (const char* path : {"/healthz", "/readyz"}) {
     EXPECT_THAT(Get(path), AllOf(StartsWith(kNo), HasSubstr("starting")));
   }
   Serve();
   EXPECT_THAT(Get("/healthz"), AllOf(StartsWith(kYes), EndsWith("ok\n")));
   EXPECT_THAT(Get("/readyz"), AllOf(StartsWith(kYes), EndsWith("ready\n")));
+}
+
+TEST_F(StatusPagesTest, MetricsAreThereBeforeTheStore) {
+  EXPECT_THAT(Get("/metrics"),
+              AllOf(StartsWith(kYes), HasSubstr("\nmillrace_ready 0\n"),
+                    HasSubstr("\nmillrace_draining 0\n"),
+                    HasSubstr("\nmillrace_build_info{version=\""),
+                    HasSubstr("\nprocess_resident_memory_bytes "),
+                    Not(HasSubstr("millrace_store_info"))));
+  Serve();
+  EXPECT_THAT(Get("/metrics"),
+              AllOf(StartsWith(kYes), HasSubstr("\nmillrace_ready 1\n"),
+                    HasSubstr("\nmillrace_store_info{"),
+                    HasSubstr("\nmillrace_build_info{version=\""),
+                    HasSubstr("\nprocess_resident_memory_bytes ")));
+}
+
+TEST_F(StatusPagesTest, ServerOfSomePartitionsWithoutPeersSaysSo) {
+  const auto serve = [&](const std::string& peers) {
+    ServerOptions options;
+    options.peers = peers;
+    pages_->SetServer(
+        SamplerServer::Start(Store::Open(directory_ / "parts", {1}).value(),
+                             options)
+            .value());
+  };
+  ASSERT_TRUE(
+      testing::WriteGraph(testing::SmallGraph(), 2, directory_ / "parts").ok());
+  serve("127.0.0.1:1");
+  EXPECT_THAT(Get("/readyz"), AllOf(StartsWith(kYes), EndsWith("ready\n")));
+  testing::CapturedLog log;
+  serve("");
+  EXPECT_THAT(log.text(), HasSubstr("this server has 1 of 2 partitions and no peers: "
+                                    "it answers leaf calls"));
+  EXPECT_THAT(Get("/readyz"),
+              AllOf(StartsWith(kYes),
+                    EndsWith("ready for leaf calls only: this server has some "
+                             "partitions and no peers\n")));
 }
 
 TEST_F(StatusPagesTest, ShowMetricsInPrometheusFormat) {
@@ -88,11 +131,57 @@ TEST_F(StatusPagesTest, ShowMetricsInPrometheusFormat) {
                     HasSubstr("# TYPE millrace_sample_seconds histogram\n")));
 }
 
+TEST_F(StatusPagesTest, ShowTheFleetToPeople) {
+  EXPECT_THAT(Get("/status.json"), HasSubstr("\"state\":\"starting\""));
+  ServerOptions options;
+  options.advertise = "this.example:7000";
+  const auto server = Serve(options);
+  EXPECT_THAT(Get("/"),
+              AllOf(StartsWith(kYes),
+                    HasSubstr("\r\nContent-Type: text/html; charset=utf-8\r\n"),
+                    HasSubstr("\r\nX-Content-Type-Options: nosniff\r\n"),
+                    HasSubstr("<!doctype html>")));
+  const std::string answer = Get("/status.json");
+  EXPECT_THAT(answer,
+              AllOf(StartsWith(kYes),
+                    HasSubstr("\r\nContent-Type: application/json\r\n")));
+  const auto json =
+      nlohmann::json::parse(answer.substr(answer.find("\r\n\r\n") + 4));
+  EXPECT_EQ(json["state"], "ready");
+  EXPECT_EQ(json["store"]["name"], "store");
+  EXPECT_EQ(json["missing_partitions"], nlohmann::json::array());
+  ASSERT_EQ(json["servers"].size(), 1u);
+  EXPECT_EQ(json["servers"][0]["address"], "this.example:7000");
+  EXPECT_EQ(json["servers"][0]["partitions"], nlohmann::json({0}));
+  EXPECT_TRUE(server->Drain(absl::Seconds(10)));
+  EXPECT_THAT(Get("/status.json"), HasSubstr("\"state\":\"draining\""));
+}
+
+// A server that is in its own list of peers is shown once.
+TEST_F(StatusPagesTest, ServerFindsItselfAmongItsPeers) {
+  const int port = testing::FreePort();
+  ServerOptions options;
+  options.listen = "127.0.0.1:" + std::to_string(port);
+  options.peers = "localhost:" + std::to_string(port);
+  const auto server = Serve(options);
+  const auto shown = [&] {
+    const std::string answer = Get("/status.json");
+    return nlohmann::json::parse(
+        answer.substr(answer.find("\r\n\r\n") + 4))["servers"];
+  };
+  EXPECT_TRUE(testing::Eventually([&] { return shown().size() == 1; }));
+  EXPECT_EQ(shown()[0]["self"], true);
+  EXPECT_EQ(shown()[0]["address"], options.peers);
+}
+
 TEST_F(StatusPagesTest, DrainingServerIsHealthyButNotReady) {
   const auto server = Serve();
   EXPECT_TRUE(server->Drain(absl::Seconds(10)));
   EXPECT_THAT(Get("/healthz"), StartsWith(kYes));
   EXPECT_THAT(Get("/readyz"), AllOf(StartsWith(kNo), EndsWith("draining\n")));
+  EXPECT_THAT(Get("/metrics"),
+              AllOf(StartsWith(kYes), HasSubstr("\nmillrace_ready 0\n"),
+                    HasSubstr("\nmillrace_draining 1\n")));
 }
 
 TEST_F(StatusPagesTest, ServerThatDoesNotAnswerIsNotHealthy) {

@@ -41,6 +41,11 @@ void WorkTimer::AddOldest() {
   pieces_.pop_front();
 }
 
+absl::Duration WorkTimer::Passed() {
+  while (!pieces_.empty() && pieces_.front().stop.query()) AddOldest();
+  return total_;
+}
+
 absl::Duration WorkTimer::Total() {
   while (!pieces_.empty()) AddOldest();
   return total_;

@@ -18,6 +18,7 @@
 #include "client/train/group/run_handshake.h"
 #include "client/train/group/signed_store.h"
 #include "common/base/field_error.h"
+#include "common/base/log.h"
 #include "common/base/mutex.h"
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"
@@ -308,8 +309,12 @@ void Heartbeat::State::Watch() {
     CheckSilence();
   }
   if (!stop && !WaitFor(options.grace, stopped)) {
-    std::fprintf(stderr, "%s: %s\n", program_invocation_short_name,
-                 std::string(loss.message()).c_str());
+    if (CurrentLogFormat() == LogFormat::kJson) {
+      LogError(LogComponent::kTrain, std::string(loss.message()));
+    } else {
+      std::fprintf(stderr, "%s: %s\n", program_invocation_short_name,
+                   std::string(loss.message()).c_str());
+    }
     // The main thread hangs where nothing can wake it.
     _exit(1);
   }

@@ -24,12 +24,15 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/train/group/message_signer.h"
 #include "common/base/child_process.h"
 #include "common/base/field_error.h"
 #include "common/base/host_memory.h"
 #include "common/base/interrupt.h"
+#include "common/base/log.h"
+#include "common/base/log_line.h"
 #include "common/base/progress.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
@@ -82,6 +85,21 @@ absl::StatusOr<uint16_t> FreePort() {
         StrCat("cannot find a free port: ", std::strerror(errno)));
   }
   return ntohs(address.sin_port);
+}
+
+// The event that a rank logged, with its rank; other lines, of libraries,
+// become events.
+std::string JsonOfRank(int rank, const std::string& line) {
+  if (line.starts_with("{\"")) {
+    return StrCat("{\"rank\":", rank, ",", line.substr(1), "\n");
+  }
+  return StrCat(LogLine({.time = absl::Now(),
+                         .level = LogLevel::kWarning,
+                         .component = LogComponent::kTrain,
+                         .message = line,
+                         .fields = {{"rank", rank}}},
+                        LogFormat::kJson),
+                "\n");
 }
 
 class Launcher {
@@ -156,7 +174,9 @@ absl::Status Launcher::Start(int rank, uint16_t port) {
 
 void Launcher::PrintLine(int rank, const std::string& line) {
   const std::string text =
-      StrCat(EraseLine(), "[rank ", rank, "] ", line, "\n");
+      CurrentLogFormat() == LogFormat::kJson
+          ? JsonOfRank(rank, line)
+          : StrCat(EraseLine(), "[rank ", rank, "] ", line, "\n");
   // One write, so that lines of several ranks do not mix.
   [[maybe_unused]] const ssize_t written =
       write(STDERR_FILENO, text.data(), text.size());

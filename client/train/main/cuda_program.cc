@@ -143,9 +143,7 @@ int AnswerProbe(int argc, char** argv, const AcceleratorKind& kind) {
 
 absl::Status RunCudaProgram(char** argv, bool alone) {
   std::error_code error;
-  const std::filesystem::path program =
-      std::filesystem::read_symlink("/proc/self/exe", error).parent_path() /
-      kProgram;
+  const std::filesystem::path program = PathBesideThisProgram(kProgram);
   if (!std::filesystem::exists(program, error)) {
     return absl::FailedPreconditionError(
         StrCat("training on GPUs needs ", program.string(),

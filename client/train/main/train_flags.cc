@@ -73,6 +73,12 @@ void TrainFlags::AddTo(CLI::App& app) {
   AddProcesses(*app.add_option_group("Processes"));
   AddEvaluation(*app.add_option_group("Evaluation"));
   AddFiles(*app.add_option_group("Checkpoints and results"));
+  metrics_.AddTo(
+      *app.add_option_group("Metrics"),
+      "address for a page to look at (/) and Prometheus metrics (/metrics), "
+      "over HTTP without TLS; rank R of this host uses port PORT + R; port 0 "
+      "picks free ones",
+      "also serve --metrics to other hosts");
 }
 
 void TrainFlags::AddTask(CLI::App& group) {

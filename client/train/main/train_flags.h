@@ -14,6 +14,8 @@
 #include "client/train/device/reducer.h"
 #include "client/train/run/train_options.h"
 #include "client/train/run/train_words.h"
+#include "common/cli/metrics_flags.h"
+#include "common/net/host_port.h"
 
 namespace millrace {
 
@@ -40,6 +42,13 @@ class TrainFlags {
   bool worker_for_each_gpu() const { return workers_ == kGpus; }
   // File for ReadGroupSecret(); empty if there is none.
   const std::string& rendezvous_secret() const { return rendezvous_secret_; }
+
+  bool has_metrics() const { return metrics_.given(); }
+  // Where a rank that is the `place`th of its host, from 0, serves its metrics
+  // and status page: --metrics, with the port that many higher unless it is 0.
+  // INVALID_ARGUMENT: other hosts could read them and --metrics-plaintext was
+  // not given, or there is no such port.
+  absl::StatusOr<HostPort> MetricsAddress(int place) const;
 
   // Prefix of the file in --model.
   static constexpr std::string_view kScript = "script:";
@@ -85,6 +94,7 @@ class TrainFlags {
   JobFlags job_;
   std::string workers_;  // a number or kGpus; empty if not given
   std::string rendezvous_secret_;
+  MetricsFlags metrics_;
 
   std::string model_ = "sage";
   int64_t hidden_ = 256;

@@ -226,6 +226,21 @@ absl::Status TrainFlags::FillEvaluation(TrainOptions& options) const {
   return absl::OkStatus();
 }
 
+absl::StatusOr<HostPort> TrainFlags::MetricsAddress(int place) const {
+  constexpr int kLastPort = 65535;
+  MILLRACE_ASSIGN_OR_RETURN(HostPort address, metrics_.Address());
+  if (address.port == 0) return address;
+  const int port = address.port + place;
+  if (port > kLastPort) {
+    return UsageError(StrCat("--metrics ", address.WithPort(address.port),
+                             ": rank ", place, " of this host would need port ",
+                             port, ", but the last one is ", kLastPort,
+                             "\ngive a lower port"));
+  }
+  address.port = static_cast<uint16_t>(port);
+  return address;
+}
+
 absl::StatusOr<TrainOptions> TrainFlags::Options(int world) const {
   MILLRACE_RETURN_IF_ERROR(CheckDevice());
   TrainOptions options;

@@ -12,17 +12,22 @@
 
 #include "client/flags/job_flags.h"
 #include "client/flags/option_errors.h"
+#include "client/flags/serve_flags.h"
 #include "client/train/group/collectives.h"
 #include "client/train/group/group_secret.h"
 #include "client/train/group/launcher.h"
+#include "client/train/main/colocated_server.h"
 #include "client/train/main/cuda_program.h"
+#include "client/train/main/life_events.h"
 #include "client/train/main/train_advice.h"
 #include "client/train/main/train_flags.h"
+#include "client/train/main/train_pages.h"
 #include "client/train/main/warning_lines.h"
 #include "client/train/trainer.h"
 #include "common/base/log.h"
 #include "common/base/status_lines.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
 #include "common/base/strings.h"
 #include "common/base/thread_pool.h"
 #include "common/cli/completion.h"
@@ -54,6 +59,7 @@ absl::Status WithTrainAdvice(const absl::Status& status) {
 // A parsed command line, and the kinds of devices this program can train on.
 struct TrainCommand {
   const SourceFlags& source;
+  const ServeFlags& serve;
   const TrainFlags& flags;
   std::vector<AcceleratorKind> kinds;  // besides the CPU
   bool is_worker = false;              // of a launcher
@@ -106,22 +112,86 @@ absl::StatusOr<std::unique_ptr<Accelerator>> OpenAccelerator(
   return nullptr;
 }
 
+// Starts the pages of --metrics; null without it.
+absl::StatusOr<std::unique_ptr<TrainPages>> StartPages(
+    const TrainCommand& command, const GroupAddress& rank) {
+  if (!command.flags.has_metrics()) return nullptr;
+  MILLRACE_ASSIGN_OR_RETURN(
+      const HostPort address,
+      command.flags.MetricsAddress(rank.local_rank.value_or(0)));
+  MILLRACE_ASSIGN_OR_RETURN(
+      std::unique_ptr<TrainPages> pages,
+      TrainPages::Start(address, command.source.Describe()));
+  LogInfo(StrCat("status and metrics at http://", pages->address(), "/"));
+  return pages;
+}
+
+// Logs the start and the end of a run. Of the workers of a launcher, which
+// share a log, only rank 0 does.
+absl::Status RunLogged(TrainStart start, Trainer& trainer, bool is_worker) {
+  const bool logs = start.rank == 0 || !is_worker;
+  start.device = trainer.model().device().str();
+  if (logs) LogTrainStart(start);
+  const SteadyTime begin = SteadyNow();
+  absl::Status run = trainer.Run();
+  if (logs) LogTrainEnd(run, trainer.state(), SteadyNow() - begin);
+  return run;
+}
+
+// Starts the server of --serve, if there is to be one, and waits until it is
+// ready. Each host has one.
+absl::Status StartServer(const TrainCommand& command,
+                         std::unique_ptr<ColocatedServer>& server) {
+  const ServeFlags& serve = command.serve;
+  if (!serve.given()) return absl::OkStatus();
+  MILLRACE_RETURN_IF_ERROR(serve.CheckStore(command.source));
+  MILLRACE_ASSIGN_OR_RETURN(const SourceOptions options,
+                            command.source.Options());
+  server = std::make_unique<ColocatedServer>(
+      StrCat("the server of --partition ", serve.partition()),
+      serve.ServerArguments(command.source));
+  return server->WaitUntilReady(options.partition_wait);
+}
+
+absl::StatusOr<std::shared_ptr<BatchSource>> OpenTrainSource(
+    const TrainCommand& command, const std::optional<OwnGpu>& gpu) {
+  if (!command.serve.given()) return command.source.Open(gpu);
+  SourceFlags fleet = command.source;
+  fleet.ReadFromServers(command.serve.Servers());
+  return fleet.Open(gpu);
+}
+
+// `server` is what StartServer() sets, if this rank starts its host's.
 absl::Status TrainInGroup(const TrainCommand& command,
                           const GroupAddress& group, TrainOptions options,
-                          Collectives& collectives) {
+                          Collectives& collectives,
+                          std::unique_ptr<ColocatedServer>& server) {
+  if (!command.is_worker && group.local_rank.value_or(0) == 0) {
+    MILLRACE_RETURN_IF_ERROR(StartServer(command, server));
+  }
   MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Accelerator> opened,
                             OpenAccelerator(command, group));
   Accelerator& accelerator = opened == nullptr ? CpuAccelerator() : *opened;
-  MILLRACE_ASSIGN_OR_RETURN(std::shared_ptr<BatchSource> source,
-                            command.source.Open(GpuOf(accelerator, options)));
+  MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<TrainPages> pages,
+                            StartPages(command, group));
+  MILLRACE_ASSIGN_OR_RETURN(
+      std::shared_ptr<BatchSource> source,
+      OpenTrainSource(command, GpuOf(accelerator, options)));
   if (command.flags.InferSeedType(source->manifest(), options.job) &&
       collectives.rank() == 0) {
     LogSeedType(options.job);
   }
-  MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer,
-                            Trainer::Create(std::move(source), collectives,
-                                            std::move(options), accelerator));
-  const absl::Status run = trainer->Run();
+  if (pages != nullptr) pages->SetSource(source);
+  const TrainStart start = {.source = command.source.name(),
+                            .rank = group.rank,
+                            .world = group.world,
+                            .device = command.flags.device(),
+                            .options = options};
+  MILLRACE_ASSIGN_OR_RETURN(
+      const std::unique_ptr<Trainer> trainer,
+      Trainer::Create(std::move(source), collectives, options, accelerator,
+                      pages == nullptr ? nullptr : pages->monitor()));
+  const absl::Status run = RunLogged(start, *trainer, command.is_worker);
   // The others need not wait until this rank has left the group.
   if (!run.ok()) collectives.Fail(WithTrainAdvice(run));
   return run;
@@ -157,11 +227,13 @@ absl::Status Train(const TrainCommand& command) {
   ThreadPool("check", threads, /*capacity=*/0).Close();
   at::set_num_threads(threads);
   at::set_num_interop_threads(1);
+  // Ends last: other hosts need it until all ranks have finished.
+  std::unique_ptr<ColocatedServer> server;
   MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Collectives> collectives,
                             Collectives::Connect(group));
   // Other ranks show their users what failed here.
   absl::Status status = WithTrainAdvice(
-      TrainInGroup(command, group, std::move(options), *collectives));
+      TrainInGroup(command, group, std::move(options), *collectives, server));
   if (status.ok()) return collectives->Finish();
   collectives->Fail(status);
   return status;
@@ -169,7 +241,11 @@ absl::Status Train(const TrainCommand& command) {
 
 // Wrong options show before GPUs are looked for.
 absl::Status CheckOptions(const TrainFlags& flags, int workers) {
-  return flags.Options(std::max(workers, 1)).status();
+  const int count = std::max(workers, 1);
+  if (flags.has_metrics()) {
+    MILLRACE_RETURN_IF_ERROR(flags.MetricsAddress(count - 1).status());
+  }
+  return flags.Options(count).status();
 }
 
 // A GPU that cannot be opened.
@@ -214,6 +290,7 @@ absl::StatusOr<int> CountWorkers(const TrainCommand& command) {
 absl::Status RunCommand(TrainCommand& command, char** argv) {
   // The launcher of workers has looked for GPUs already.
   if (command.is_worker) return Train(command);
+  MILLRACE_RETURN_IF_ERROR(command.serve.Check(command.source));
   if (command.kinds.empty() && command.flags.device() != kCpu) {
     MILLRACE_RETURN_IF_ERROR(GoToDevice(command, argv));
   }
@@ -221,6 +298,8 @@ absl::Status RunCommand(TrainCommand& command, char** argv) {
   if (workers <= 1) return Train(command);
   // Checks the options here so that wrong usage is reported only once.
   MILLRACE_RETURN_IF_ERROR(CheckOptions(command.flags, workers));
+  std::unique_ptr<ColocatedServer> server;
+  MILLRACE_RETURN_IF_ERROR(StartServer(command, server));
   return RunWorkers(argv, workers, command.source.threads());
 }
 
@@ -234,17 +313,19 @@ int RunTrainProgram(int argc, char** argv,
   CLI::App app("Trains graph neural networks on sampled batches",
                "millrace-train");
   SourceFlags source;
+  ServeFlags serve;
   TrainFlags flags(DeviceWords(kinds));
   source.AddTo(app);
   flags.AddTo(app);
   source.AddConnectionTo(app, "the GPU of --device, or 0");
+  serve.AddTo(app);
   app.footer(
       "  millrace-train --store cora-2 --workers 2 --model sage --hidden 256 "
       "\\\n"
       "      --fanouts 25,10 --batch-size 16 --lr 0.01 --epochs 15 \\\n"
       "      --inference full --checkpoint checkpoint");
   FinishOptions(app);
-  TrainCommand command = {source, flags, kinds, worker};
+  TrainCommand command = {source, serve, flags, kinds, worker};
   return RunProgram(app, argc, argv, [&]() -> absl::Status {
     return WithTrainAdvice(RunCommand(command, argv));
   });

@@ -7,14 +7,13 @@
 #include <utility>
 
 #include "common/base/interrupt.h"
+#include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/grpc/status.h"
 #include "common/grpc/tls/tls.h"
 #include "common/wire/error_info.h"
 #include "sampler.pb.h"
-#include "spdlog/spdlog.h"
-
 namespace millrace {
 namespace {
 
@@ -147,8 +146,9 @@ void Fleet::RefreshList() {
 
 void Fleet::TakeList(const ListReader::Result& addresses) {
   if (NoteList(addresses)) {
-    spdlog::warn("{}; keeping the servers known so far",
-                 std::string(addresses.status().message()));
+    LogWarning(LogComponent::kFleet,
+               StrCat(std::string(addresses.status().message()),
+                      "; keeping the servers known so far"));
   }
 }
 
@@ -263,10 +263,10 @@ void Fleet::FinishCall(PendingDescribe* pending, absl::Status status,
   }
   // From here on, this fleet may be gone.
   if (!changed.has_value()) return;
-  spdlog::debug("server {} is {}", changed->address,
-                std::string(StateName(changed->state)));
+  LogDebug(LogComponent::kFleet, StrCat("server ", changed->address, " is ",
+                                        StateName(changed->state)));
   if (changed->state == State::kRefused) {
-    spdlog::warn("{}", std::string(changed->error.message()));
+    LogWarning(LogComponent::kFleet, std::string(changed->error.message()));
   }
 }
 

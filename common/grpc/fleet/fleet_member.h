@@ -14,6 +14,10 @@
 
 namespace millrace {
 
+namespace v1 {
+class DescribeReply;
+}  // namespace v1
+
 // One server of the fleet. Its address never changes.
 struct FleetMember {
   std::string address;  // "host:port" or "[v6]:port"
@@ -47,13 +51,20 @@ struct FleetMemberInfo {
   std::vector<int> partitions;
   std::map<int, std::string> damaged;  // what is wrong, by partition
   std::string version;
+  std::string instance;  // see DescribeReply.instance
   uint64_t inflight_bytes = 0;
   uint64_t max_inflight_bytes = 0;
   absl::Duration uptime;
   ServerLoad load;
+  bool leaf_only = false;    // has some partitions only, and no peers
+  std::string failure;       // why it has to be restarted; empty if not
   bool other_store = false;  // the reason for kRefused
   absl::Status error;        // the last failure; OK once it has answered since
 };
+
+// Fills in what the member's answer says of it; not its address, its state and
+// why it is refused.
+void TakeAnswer(const v1::DescribeReply& reply, FleetMemberInfo& info);
 
 // "ready", "draining", ...; "unknown" before the first answer.
 std::string_view StateName(FleetMemberInfo::State state);

@@ -8,14 +8,13 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/time/clock.h"
+#include "common/base/log.h"
 #include "common/base/mutex.h"
 #include "common/base/status_lines.h"
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"
 #include "common/grpc/tls/x509.h"
 #include "common/wire/error_info.h"
-#include "spdlog/spdlog.h"
-
 namespace millrace {
 namespace {
 
@@ -58,7 +57,7 @@ void NoteErrorsOf(void* store, void*, CRYPTO_EX_DATA*, int, long, void*) {
 
 void WarnOfRefusedClient(const absl::Status& why) {
   const std::string text = StrCat("a client is refused: ", FirstLine(why));
-  if (IsDue(text)) spdlog::warn("{}", text);
+  if (IsDue(text)) LogWarning(LogComponent::kTls, text);
 }
 
 // gRPC 1.51.1 does not report refused clients: if OpenSSL does not trust a

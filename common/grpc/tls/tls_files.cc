@@ -3,13 +3,13 @@
 
 #include <utility>
 
+#include "common/base/log.h"
 #include "common/base/mutex.h"
 #include "common/base/status_lines.h"
 #include "common/base/status_macros.h"
+#include "common/base/strings.h"
 #include "common/grpc/tls/certificates.h"
 #include "common/wire/error_info.h"
-#include "spdlog/spdlog.h"
-
 namespace millrace {
 namespace {
 
@@ -84,7 +84,8 @@ void TlsFiles::Reload() {
   if (!published.ok()) return Refuse(published);
   failure_ = absl::OkStatus();
   if (!changed) return;
-  spdlog::info("reloaded the TLS files: {}", (*loaded)->DescribeOwn());
+  LogInfo(LogComponent::kTls,
+          StrCat("reloaded the TLS files: ", (*loaded)->DescribeOwn()));
   next_warning_ = SteadyTime::InfinitePast();
   MutexLock lock(&mutex_);
   current_ = *std::move(loaded);
@@ -96,7 +97,9 @@ void TlsFiles::Refuse(const absl::Status& error) {
   failures_ = error == failure_ ? failures_ + 1 : 1;
   failure_ = error;
   if (failures_ != 2) return;
-  spdlog::warn("{}; the TLS files read before stay in use", FirstLine(error));
+  LogWarning(
+      LogComponent::kTls,
+      StrCat(FirstLine(error), "; the TLS files read before stay in use"));
 }
 
 absl::Status TlsFiles::Publish(const Certificates& certificates) {
@@ -110,9 +113,10 @@ void TlsFiles::WarnOfExpiry(const Certificates& certificates) {
   const absl::Time end = certificates.not_after();
   if (end - now > kWarnBefore || SteadyNow() < next_warning_) return;
   next_warning_ = SteadyNow() + kWarnInterval;
-  spdlog::warn("{}: {} {}; renew it: it is reloaded automatically",
-               options_.cert, certificates.DescribeOwn(),
-               end < now ? "has expired" : "expires within a week");
+  LogWarning(LogComponent::kTls,
+             StrCat(options_.cert, ": ", certificates.DescribeOwn(), " ",
+                    end < now ? "has expired" : "expires within a week",
+                    "; renew it: it is reloaded automatically"));
 }
 
 }  // namespace millrace

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/ingest/formats/partition_folder.h"
 
-#include <spdlog/spdlog.h>
-
 #include <optional>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "common/base/field_error.h"
+#include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/file/file.h"
@@ -129,10 +128,10 @@ absl::Status PartitionFolder::AddLabelsAndSplits() {
     const Path folder = StrCat(prefix->string(), "-", theirs, kFolderEnding);
     MILLRACE_ASSIGN_OR_RETURN(SplitFiles files, OpenSplitFiles(folder));
     if (files.of_edges) {
-      spdlog::warn(
-          "{}: these are edges, not nodes: splits and labels are left out; "
-          "give edges as seeds from a file instead",
-          folder.string());
+      LogWarning(StrCat(
+          folder.string(),
+          ": these are edges, not nodes: splits and labels are left out; "
+          "give edges as seeds from a file instead"));
       return absl::OkStatus();
     }
     if (!files.ids.empty()) splits.emplace_back(ours, std::move(files.ids));

@@ -248,6 +248,19 @@ TEST_F(FeatureCacheTest,
   EXPECT_EQ(rows.delivered(), want);
 }
 
+TEST_F(FeatureCacheTest, CountsRowsThatBatchesFindAndMiss) {
+  FakeRows rows(manifest_);
+  const auto cache = NewCache(rows);
+  const FeaturesOr features = Get(*cache, PaperJob());
+  ASSERT_TRUE(features.ok()) << features.status();
+  EXPECT_EQ(cache->counts().hits + cache->counts().misses, 0u);
+  EXPECT_EQ(WrongRows(**features, kPaper, DType::kFloat32), 0);
+  const size_t held = HeldRows(kPaper, DType::kFloat32).size();
+  const uint64_t all = manifest_.books[kPaper].node_count();
+  EXPECT_EQ(cache->counts().hits, held);
+  EXPECT_EQ(cache->counts().misses, all - held);
+}
+
 TEST_F(FeatureCacheTest, JobsOfTheSameTypesFetchNothingMore) {
   FakeRows rows(manifest_);
   const auto cache = NewCache(rows);

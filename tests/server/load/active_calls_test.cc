@@ -14,6 +14,7 @@
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"
 #include "common/wire/error_info.h"
+#include "server/load/refusal.h"
 
 namespace millrace {
 namespace {
@@ -266,9 +267,10 @@ TEST(ActiveCallsTest, RefusesAllCallsOnceItDrains) {
   clients.calls().StartDraining();
   EXPECT_TRUE(clients.calls().draining());
   EXPECT_EQ(clients.Enter("second"), nullptr);
-  const absl::Status draining = absl::UnavailableError(
-      "the server is draining\nask another replica, or wait for it to come "
-      "back");
+  const absl::Status draining = WithRefusal(
+      absl::UnavailableError("the server is draining\nask another replica, or "
+                             "wait for it to come back"),
+      RefusalReason::kDraining);
   EXPECT_EQ(clients.status(), draining);
   EXPECT_EQ(clients.calls().CheckRoom("first"), draining);
   EXPECT_FALSE(clients.calls().AwaitNone(SteadyTime::InfinitePast()));

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/metrics/process_metrics.h"
+
+#include <vector>
+
+#include "common/base/process_usage.h"
+
+namespace millrace {
+
+MetricFamilies ProcessMetrics() {
+  const ProcessState state = ReadProcessState();
+  const std::vector<MetricLabel> build = {
+      {"version", MILLRACE_VERSION},
+      {"cuda", MILLRACE_HAS_CUDA ? "yes" : "no"}};
+  const auto number = [](uint64_t value) { return static_cast<double>(value); };
+  return {
+      GaugeFamily("millrace_build_info",
+                  "The program's version, and whether it was built for GPUs.",
+                  {{.labels = build, .value = 1}}),
+      CounterFamily("process_cpu_seconds_total",
+                    "CPU time, user and system, in seconds.",
+                    ProcessCpuSeconds()),
+      GaugeFamily("process_open_fds", "Open file descriptors.",
+                  number(OpenFileDescriptors())),
+      GaugeFamily("process_max_fds", "Limit on open file descriptors.",
+                  number(MaxFileDescriptors())),
+      GaugeFamily("process_virtual_memory_bytes", "Virtual memory.",
+                  number(state.virtual_bytes)),
+      GaugeFamily("process_resident_memory_bytes",
+                  "Resident memory, including pages of mapped files.",
+                  number(state.resident_bytes)),
+      GaugeFamily("process_start_time_seconds",
+                  "When the process started (Unix time).",
+                  ProcessStartUnixSeconds()),
+      GaugeFamily("process_threads", "Threads of the process.",
+                  number(state.threads))};
+}
+
+}  // namespace millrace

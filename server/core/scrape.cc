@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/graph/damaged_file.h"
+#include "common/graph/manifest.h"
+#include "common/graph/verify.h"
+#include "common/grpc/fleet/fleet.h"
+#include "common/tier/device_tier.h"
+#include "server/core/core.h"
+#include "server/core/scraped.h"
+
+namespace millrace {
+namespace {
+
+using State = FleetMemberInfo::State;
+
+std::map<std::string_view, double> PeersByState(const Fleet& fleet) {
+  std::map<std::string_view, double> counts;
+  for (const State state : {State::kUnknown, State::kReady, State::kDraining,
+                            State::kUnreachable, State::kRefused}) {
+    counts[StateName(state)] = 0;
+  }
+  for (const FleetMemberInfo& member : fleet.Members()) {
+    ++counts[StateName(member.state)];
+  }
+  return counts;
+}
+
+// The files of partitions that are mapped and not copied to RAM.
+std::vector<MemoryCopy> MappedFiles(const Store& store) {
+  MemoryCopy graph = {"graph", "mmap", 0};
+  MemoryCopy features = {"features", "mmap", 0};
+  for (const FileInfo& file : store.manifest().files) {
+    if (!PartitionOfFile(file.path).has_value() ||
+        !IsMappedFile(store, file.path) ||
+        store.FindLoaded(file.path) != nullptr) {
+      continue;
+    }
+    const bool is_feature = file.path.ends_with("/feature.npy");
+    (is_feature ? features : graph).bytes += file.bytes;
+  }
+  return {graph, features};
+}
+
+Scraped::Pool PoolOf(const ThreadPool& pool) {
+  return {.threads = pool.threads(), .load = pool.load()};
+}
+
+std::vector<Scraped::CallLimit> LimitsOf(const ServerCore& core) {
+  std::vector<Scraped::CallLimit> limits;
+  const auto add = [&](std::string_view method, int max_calls,
+                       const ActiveCalls& calls) {
+    limits.push_back(
+        {method, double(max_calls), static_cast<double>(calls.clients())});
+  };
+  add("Sample", core.options.max_sample_calls, core.sample_calls);
+  add("Gather", core.options.max_leaf_calls, core.gather_calls);
+  for (const char* leaf : {"Expand", "HasEdges", "Resolve"}) {
+    add(leaf, core.options.max_leaf_calls, core.leaf_calls);
+  }
+  add("Describe", core.options.max_leaf_calls, core.describe_calls);
+  return limits;
+}
+
+void ScrapeStore(const ServerCore& core, Scraped& scraped) {
+  const Manifest& manifest = core.store->manifest();
+  scraped.store = {.uuid = manifest.uuid,
+                   .fingerprint = manifest.fingerprint,
+                   .dataset_fingerprint = manifest.dataset_fingerprint,
+                   .parts = core.store->partition_count()};
+  for (const int part : core.store->mapped_partitions()) {
+    scraped.partitions[part] = !core.damage.IsDamaged(part);
+  }
+  scraped.damaged_partitions =
+      static_cast<double>(core.damage.damaged().size());
+  scraped.ready = core.IsReady();
+  scraped.draining = core.sample_calls.draining();
+  scraped.hops = core.hops.counts();
+  if (core.features != nullptr) scraped.feature_rows = core.features->counts();
+  scraped.feature_rows.cpu += core.cpu_rows;
+  scraped.copies = MappedFiles(*core.store);
+  scraped.copies.insert(scraped.copies.end(), core.copies.begin(),
+                        core.copies.end());
+  scraped.gpus = MemoryOfDevices(core.gpus);
+}
+
+void ScrapeCalls(const ServerCore& core, Scraped& scraped) {
+  scraped.sampling = PoolOf(core.sample_pool);
+  scraped.leaf = PoolOf(core.leaf_pool);
+  scraped.limits = LimitsOf(core);
+  scraped.inflight_bytes = static_cast<double>(core.admission.in_use());
+  scraped.max_inflight_bytes = static_cast<double>(core.admission.limit());
+  scraped.running_calls = static_cast<double>(core.sample_calls.count() +
+                                              core.gather_calls.count());
+  for (const ActiveCalls* calls :
+       {&core.reading_calls, &core.reading_describe_calls, &core.sample_calls,
+        &core.gather_calls, &core.leaf_calls, &core.describe_calls}) {
+    scraped.calls_ended_for_others +=
+        static_cast<double>(calls->ended_for_others());
+  }
+  scraped.peer_calls = static_cast<double>(core.peer_hedging.calls());
+  scraped.hedged_peer_calls = static_cast<double>(core.peer_hedging.hedges());
+  if (core.fleet != nullptr) scraped.peers = PeersByState(*core.fleet);
+}
+
+}  // namespace
+
+Scraped Scrape(const ServerCore& core) {
+  Scraped scraped;
+  ScrapeStore(core, scraped);
+  ScrapeCalls(core, scraped);
+  return scraped;
+}
+
+}  // namespace millrace

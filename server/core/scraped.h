@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/thread_pool.h"
+#include "common/metrics/families.h"
+#include "common/sample/feature_rows.h"
+#include "common/sample/place_counts.h"
+#include "common/tier/store_memory_use.h"
+
+namespace millrace {
+
+struct ServerCore;
+
+// The values of a server's metrics that are kept elsewhere and read at each
+// scrape; counters are what they are so far.
+struct Scraped {
+  struct StoreNames {
+    std::string uuid;
+    std::string fingerprint;
+    std::string dataset_fingerprint;
+    int parts = 0;
+  };
+  struct Pool {
+    int threads = 0;
+    ThreadPool::Load load = {};
+  };
+  // An RPC's limit, and how many clients have calls that count towards it.
+  struct CallLimit {
+    std::string_view method;
+    double max_calls = 0;
+    double clients = 0;
+  };
+  struct Scrub {
+    double bytes = 0;
+    double damaged_files = 0;
+    double passes = 0;
+  };
+
+  StoreNames store = {};
+  std::map<int, bool> partitions = {};  // those served; whether it is intact
+  bool ready = false;
+  bool draining = false;
+  Pool sampling = {};
+  Pool leaf = {};
+  std::vector<CallLimit> limits = {};
+  double inflight_bytes = 0;
+  double max_inflight_bytes = 0;
+  double running_calls = 0;
+  double calls_ended_for_others = 0;
+  double peer_calls = 0;  // to other servers
+  double hedged_peer_calls = 0;
+  // How many servers of the fleet are in each state; nullopt without peers.
+  std::optional<std::map<std::string_view, double>> peers = {};
+  double open_connections = 0;
+  double refused_connections = 0;
+  double connections_ended_for_others = 0;
+  double damaged_partitions = 0;
+  std::optional<Scrub> scrub = {};  // nullopt without a scrubber
+  HopCounts hops = {};
+  FeatureRowCounts feature_rows = {};
+  std::vector<MemoryCopy> copies = {};
+  std::vector<GpuMemory> gpus = {};
+  // Unix time; nullopt without TLS.
+  std::optional<double> certificate_expiry = {};
+};
+
+// Reads everything that `core` knows: all but connections, `scrub` and the
+// certificate. Takes well below a millisecond.
+Scraped Scrape(const ServerCore& core);
+
+MetricFamilies FamiliesOf(const Scraped& scraped);
+
+// The two of them that a server has before its store is open.
+prometheus::MetricFamily ReadyFamily(bool ready);
+prometheus::MetricFamily DrainingFamily(bool draining);
+
+}  // namespace millrace

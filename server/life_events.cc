@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/life_events.h"
+
+#include "absl/strings/str_join.h"
+#include "common/base/interrupt.h"
+#include "common/base/log.h"
+#include "common/base/status_lines.h"
+#include "common/base/strings.h"
+#include "common/graph/store.h"
+#include "server/load/open_connections.h"
+#include "server/server.h"
+
+namespace millrace {
+namespace {
+
+std::string ClientAuth(const ServerOptions& options) {
+  if (!options.tls.enabled()) return "none";
+  return options.clients.require_certificate ? "require" : "none";
+}
+
+}  // namespace
+
+void LogStarting(const ServerStart& start) {
+  const ServerOptions& options = start.options;
+  LogFields fields = {{"version", MILLRACE_VERSION},
+                      {"store", start.store},
+                      {"partitions", start.partitions},
+                      {"listen", options.listen},
+                      {"tls", options.tls.enabled() ? "on" : "off"},
+                      {"client_auth", ClientAuth(options)},
+                      {"graph_memory", WordOf(start.memory.graph)},
+                      {"feature_memory", WordOf(start.memory.features)}};
+  if (!start.metrics.empty()) fields.push_back({"metrics", start.metrics});
+  if (!options.peers.empty()) fields.push_back({"peers", options.peers});
+  LogInfo(LogComponent::kServer, "starting", fields);
+}
+
+void LogServing(const SamplerServer& server, const Store& store,
+                const std::string& address, absl::Duration loading) {
+  const std::string served = absl::StrJoin(store.mapped_partitions(), ",");
+  const ServerOptions& options = server.options();
+  const ConnectionLimits connections = DecideLimits(options.connections);
+  LogInfo(LogComponent::kServer,
+          StrCat("serving partitions [", served, "] of ",
+                 store.partition_count(), " on ", address),
+          {{"store_uuid", store.manifest().uuid},
+           {"fingerprint", store.manifest().fingerprint},
+           {"threads", options.threads},
+           {"max_inflight_bytes", options.max_inflight_bytes},
+           {"max_connections", connections.all},
+           {"max_connections_per_address", connections.per_address},
+           {"seconds", absl::ToDoubleSeconds(
+                           absl::Trunc(loading, absl::Milliseconds(1)))}});
+}
+
+void LogEnded(const absl::Status& status, absl::Duration uptime) {
+  const std::string why = !status.ok() ? FirstLine(status) : InterruptName();
+  const LogFields fields = {
+      {"why", why},
+      {"uptime_seconds",
+       absl::ToDoubleSeconds(absl::Trunc(uptime, absl::Milliseconds(1)))}};
+  if (status.ok()) {
+    LogInfo(LogComponent::kServer, "ended", fields);
+  } else {
+    LogError(LogComponent::kServer, "ended", fields);
+  }
+}
+
+}  // namespace millrace

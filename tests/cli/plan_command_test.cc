@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// millrace plan. plan_test.py compares it with real stores and servers.
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "tests/cli/command_runner.h"
+
+namespace millrace::testing {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class PlanCommandTest : public CommandTest {
+ protected:
+  OrderedJson Plan(const std::vector<std::string>& more) {
+    std::vector<std::string> args = {"plan", "--json"};
+    args.insert(args.end(), more.begin(), more.end());
+    return JsonOf(args);
+  }
+};
+
+const std::vector<std::string> kGraph = {"--nodes", "1000",       "--edges",
+                                         "5000",    "--features", "8"};
+
+std::vector<std::string> With(std::vector<std::string> args,
+                              const std::vector<std::string>& more) {
+  args.insert(args.end(), more.begin(), more.end());
+  return args;
+}
+
+TEST_F(PlanCommandTest, BoundsBatchesByFanoutsAndByTheGraph) {
+  const auto batch = [&](const std::string& fanouts, const std::string& size) {
+    return Plan(With(kGraph, {"--fanouts", fanouts, "--batch-size", size,
+                              "--batches-per-second", "1"}))["batch"];
+  };
+  // 3 seeds, 6 and 24 neighbours; a node has 32 bytes of features and 8 of ids,
+  // a seed a label, an edge 4.
+  EXPECT_EQ(batch("2,4", "3"),
+            OrderedJson::parse(R"({"measured": false, "nodes": 33.0,
+                                   "edges": 30.0, "bytes": 1464.0})"));
+  // All 1000 nodes after one hop: the other lists draw nothing new.
+  EXPECT_EQ(batch("10,10", "100")["nodes"], 1000.0);
+  EXPECT_EQ(batch("10,10", "100")["edges"], 5000.0);
+  EXPECT_EQ(batch("-1", "3")["nodes"], 1000.0);
+  EXPECT_EQ(batch("-1", "3")["edges"], 5000.0);
+  EXPECT_EQ(Plan(With(kGraph, {"--fanouts", "10,10", "--batch-size", "100",
+                               "--disjoint", "--batches-per-second",
+                               "1"}))["batch"]["nodes"],
+            11100.0);
+}
+
+TEST_F(PlanCommandTest, MeasuresBatchesOfAStore) {
+  const std::string store = Stored(RichGraph(), 2);
+  const std::vector<std::string> job = {
+      "--type",       "paper", "--fanouts",   "2,2",
+      "--batch-size", "2",     "--no-shuffle"};
+  const OrderedJson plan = Plan(With(
+      {store, "--batches-per-second", "4", "--trainers", "2", "--batches", "1"},
+      job));
+  const OrderedJson bench = JsonOf(
+      With({"bench", "--store", store, "--batches", "1", "--json"}, job));
+  EXPECT_EQ(plan["batch"]["measured"], true);
+  for (const char* what : {"nodes", "edges", "bytes"}) {
+    EXPECT_EQ(plan["batch"][what], bench[what].get<double>()) << what;
+  }
+  const OrderedJson inspect = JsonOf({"inspect", store, "--json"});
+  EXPECT_EQ(plan["store"]["bytes"], inspect["bytes"]);
+  EXPECT_EQ(plan["store"]["partitions"], 2);
+  // A report tells the same, but not what batches hold.
+  std::ofstream(Path("report")) << inspect.dump();
+  const OrderedJson told = Plan(
+      With({"--report", Path("report"), "--batches-per-second", "4"}, job));
+  EXPECT_EQ(told["batch"]["measured"], false);
+  EXPECT_GE(told["batch"]["nodes"], plan["batch"]["nodes"]);
+}
+
+TEST_F(PlanCommandTest, ChoosesPartitionsByMemoryAndReplicasByLoad) {
+  // 4 TB of features.
+  const std::vector<std::string> graph = {
+      "--nodes",   "10000000000", "--edges",       "0", "--features", "100",
+      "--fanouts", "10",          "--host-memory", "1T"};
+  OrderedJson plan = Plan(With(graph, {"--batches-per-second", "1"}));
+  const double need = plan["server"]["memory_bytes"];
+  EXPECT_LE(need, 0.8 * (1ull << 40));
+  const int parts = plan["store"]["partitions"];
+  EXPECT_EQ(plan["replicas"], 1);
+  EXPECT_THAT(plan["notes"].dump(), HasSubstr("one replica"));
+  plan = Plan(With(graph, {"--batches-per-second", "1", "--partitions",
+                           std::to_string(parts - 1)}));
+  EXPECT_THAT(plan["notes"].dump(), HasSubstr("does not fit in 80 %"));
+
+  // A batch has 11,264 nodes of 408 bytes; 10 Gbit/s are used to 70 %.
+  const std::vector<std::string> job = {
+      "--nodes", "1000000",   "--edges", "100000000",    "--features",
+      "100",     "--fanouts", "10",      "--host-cores", "1000"};
+  plan = Plan(With(job, {"--trainers", "1000", "--step-seconds", "1"}));
+  EXPECT_EQ(plan["batches_per_second"], 1000.0);
+  const double bytes = plan["batch"]["bytes"];
+  EXPECT_EQ(plan["replicas"], std::ceil(8000 * bytes / 7e9));
+  EXPECT_NEAR(plan["trainer"]["bits_per_second"], 8 * bytes, 1);
+  plan = Plan(With(
+      job, {"--trainers", "1000", "--step-seconds", "1", "--replicas", "2"}));
+  EXPECT_EQ(plan["servers"], 2);
+  EXPECT_THAT(plan["notes"].dump(), HasSubstr("2 servers are too few: their "
+                                              "network would serve"));
+}
+
+TEST_F(PlanCommandTest, TakesBatchesMeasuredElsewhere) {
+  const OrderedJson batch = Plan(With(
+      kGraph, {"--fanouts", "2,4", "--batches-per-second", "1", "--batch-size",
+               "3", "--batch-nodes", "11", "--batch-edges", "20"}))["batch"];
+  EXPECT_EQ(batch["nodes"], 11.0);
+  EXPECT_EQ(batch["edges"], 20.0);
+  EXPECT_EQ(batch["bytes"], 488.0);  // a third
+}
+
+TEST_F(PlanCommandTest, PrintsText) {
+  ASSERT_EQ(Run(With(With({"plan"}, kGraph),
+                     {"--fanouts", "2,4", "--batch-size", "3", "--replicas",
+                      "2", "--batches-per-second", "1"})),
+            0)
+      << err_;
+  EXPECT_THAT(
+      out_,
+      AllOf(HasSubstr("graph        1000 nodes, 5000 edges\n"),
+            HasSubstr("batch        at most 33 nodes, 30 edges, 0.0 MiB (give "
+                      "STORE to measure it)\n"),
+            HasSubstr("servers      2: 1 partition x 2 replicas\n"),
+            HasSubstr("another machine (docs/performance.md, section 4)\n"),
+            Not(HasSubstr("partition  ")), Not(HasSubstr("note: "))));
+}
+
+TEST_F(PlanCommandTest, SaysWhatIsMissing) {
+  const auto fails = [&](const std::vector<std::string>& args, int status,
+                         const std::string& what) {
+    EXPECT_EQ(Run(With({"plan"}, args)), status);
+    EXPECT_THAT(err_, HasSubstr(what));
+  };
+  const std::vector<std::string> job = {"--fanouts", "2",
+                                        "--batches-per-second", "1"};
+  fails(job, 2, "nothing says how large the graph is");
+  fails(With(With(kGraph, job), {"--report", "x"}), 2, "more than once");
+  fails(With(kGraph, {"--fanouts", "2"}), 2, "the load is not known");
+  fails(With(With(kGraph, job), {"--step-seconds", "1"}), 2, "the load is not");
+  fails(With(kGraph, {"--batches-per-second", "1"}), 2, "--fanouts");
+  fails(With(With(kGraph, job), {"--direction", "out"}), 1, "out");
+  fails(With(kGraph, {"--method", "walk", "--walks", "2", "--walk-length", "2",
+                      "--batches-per-second", "1"}),
+        1, "give a dataset or store");
+  fails(With({Path("nothing")}, job), 1, Path("nothing"));
+  std::ofstream(Path("report")) << "{\"node_types\": 3}";
+  fails(With({"--report", Path("report")}, job), 1,
+        "is not what `millrace inspect --json` prints");
+}
+
+}  // namespace
+}  // namespace millrace::testing

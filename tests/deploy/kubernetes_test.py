@@ -1,0 +1,233 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Renders each overlay of deploy/kubernetes/ with kubectl, validates the
+objects against the schemas of several versions of Kubernetes, and checks what
+must hold between them (kubernetes_checks.py).
+
+Runs on Debian 12. As root it installs the packages `kubernetes-client` and
+`python3-yaml`, and kubernetes-validate into build/deps/kubernetes, if they are
+missing; otherwise, or with --no-install, it ends with 77 without them. With the
+folder of the programs it also checks that they know the options.
+
+Usage: kubernetes_test.py [--bin DIR] [--no-install]
+"""
+import argparse
+import copy
+import importlib
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+OVERLAYS = ROOT / "deploy/kubernetes/overlays"
+VALIDATOR = "kubernetes-validate==1.37.0"
+VALIDATOR_DIR = ROOT / "build/deps/kubernetes"
+# The oldest that knows all fields, one between, and the newest.
+VERSIONS = ("1.29", "1.33", "1.37")
+PACKAGES = ("kubernetes-client", "python3-yaml", "python3-pip",
+            "ca-certificates")
+
+BIN = None  # the folder of the programs, if given
+
+
+def is_complete():
+    try:
+        import kubernetes_validate  # noqa: F401
+        import yaml  # noqa: F401
+    except ImportError:
+        return False
+    return shutil.which("kubectl") is not None
+
+
+def install():
+    quiet = {"check": True, "stdout": subprocess.DEVNULL,
+             "env": {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}}
+    subprocess.run(["apt-get", "update", "-qq"], **quiet)
+    subprocess.run(["apt-get", "install", "-y", "-qq",
+                    "--no-install-recommends", *PACKAGES], **quiet)
+    subprocess.run(["/usr/bin/python3", "-m", "pip", "install", "--quiet",
+                    "--disable-pip-version-check", "--root-user-action=ignore",
+                    "--target", str(VALIDATOR_DIR), VALIDATOR], **quiet)
+
+
+def render(overlay):
+    import yaml
+    done = subprocess.run(["kubectl", "kustomize", str(overlay)], text=True,
+                          capture_output=True)
+    if done.returncode:
+        raise AssertionError(f"{overlay.name}: {done.stderr}")
+    return list(yaml.safe_load_all(done.stdout))
+
+
+def overlays():
+    return sorted(OVERLAYS.iterdir())
+
+
+class Rendered(unittest.TestCase):
+    """Each overlay as it is."""
+
+    def validate(self, one, version):
+        import kubernetes_validate
+        try:
+            kubernetes_validate.validate(one, version, strict=True)
+        except kubernetes_validate.ValidationError as error:
+            self.fail(f"{list(error.absolute_path)}: {error.message}")
+
+    def test_objects_fit_the_schemas(self):
+        from kubernetes_checks import CUSTOM
+        for overlay in overlays():
+            for one in render(overlay):
+                if one["kind"] in CUSTOM:
+                    continue
+                for version in VERSIONS:
+                    with self.subTest(overlay.name, kind=one["kind"],
+                                      version=version):
+                        self.validate(one, version)
+
+    def test_objects_fit_each_other(self):
+        from kubernetes_checks import problems
+        for overlay in overlays():
+            with self.subTest(overlay.name):
+                self.assertEqual(list(problems(render(overlay))), [])
+
+    def test_the_volume_of_the_page_fits_the_claim(self):
+        import yaml
+        from kubernetes_checks import Overlay
+        page = (ROOT / "docs/kubernetes.md").read_text()
+        volume = yaml.safe_load(re.search(r"```yaml\n(.*?)```", page,
+                                          re.DOTALL)[1])
+        claim = Overlay(render(OVERLAYS / "two-by-two")).named[
+            "PersistentVolumeClaim", volume["spec"]["claimRef"]["name"]]
+        for version in VERSIONS:
+            self.validate(volume, version)
+        self.assertEqual(claim["spec"]["volumeName"],
+                         volume["metadata"]["name"])
+        for key in ("accessModes", "storageClassName"):
+            self.assertEqual(claim["spec"][key], volume["spec"][key])
+
+    def test_the_page_says_how_to_make_more_partitions(self):
+        from kubernetes_checks import Overlay, problems
+        page = (ROOT / "docs/kubernetes.md").read_text()
+        (block,) = re.findall(r"```bash\n([^`]*cp -r partition-1.*?)```", page,
+                              re.DOTALL)
+        with tempfile.TemporaryDirectory() as folder:
+            copied = pathlib.Path(folder) / "deploy/kubernetes"
+            shutil.copytree(ROOT / "deploy/kubernetes", copied)
+            subprocess.run(["bash", "-euc", block], cwd=folder, check=True)
+            documents = render(copied / "overlays/two-by-two")
+        self.assertEqual(len(Overlay(documents).of("StatefulSet")), 4)
+        self.assertEqual(list(problems(documents)), [])
+
+    def test_the_rules_are_those_of_the_alerts_file(self):
+        subprocess.run([ROOT / "deploy/kubernetes/make_prometheusrule.py",
+                        "--check"], check=True)
+
+    def test_programs_accept_the_options(self):
+        from kubernetes_checks import Overlay, main_container
+        if BIN is None:
+            self.skipTest("no --bin")
+        for overlay in map(Overlay, map(render, overlays())):
+            for workload in overlay.workloads():
+                with self.subTest(workload["metadata"]["name"]):
+                    self.print_options(main_container(workload)["command"][0],
+                                       overlay.config_text(workload),
+                                       overlay.config(workload))
+
+    def print_options(self, program, text, options):
+        with tempfile.NamedTemporaryFile("w") as file:
+            file.write(text)
+            file.flush()
+            done = subprocess.run(
+                [BIN / program, "--config", file.name, "--print-config"],
+                text=True, capture_output=True, env={
+                    **os.environ, "MILLRACE_PARTITION": "0",
+                    "MILLRACE_THREADS": "4"})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for option in options:
+            self.assertRegex(done.stdout,
+                             rf"(?m)^{option} = .*  # {file.name}$")
+
+
+def set_in(document, path, value):
+    *parents, last = path
+    for key in parents:
+        document = document[key]
+    document[last] = value
+
+
+# Kind, path of a value, a wrong value, and what must be said about it.
+POD = ("spec", "template", "spec")
+SERVER = (*POD, "containers", 0)
+PLANTED = [
+    ("PodDisruptionBudget",
+     ("spec", "selector", "matchLabels", "millrace-partition"), "1",
+     "disruption budget"),
+    ("StatefulSet", (*POD, "terminationGracePeriodSeconds"), 60, "too short"),
+    ("StatefulSet", (*SERVER, "ports", 1, "containerPort"), 7081,
+     "metrics is 7081"),
+    ("StatefulSet", (*SERVER, "readinessProbe", "httpGet", "port"), "grpc",
+     "readinessProbe"),
+    ("StatefulSet", (*SERVER, "securityContext", "readOnlyRootFilesystem"),
+     False, "not restricted"),
+    ("StatefulSet", (*SERVER, "image"), "millrace-server", "no version"),
+    ("StatefulSet", ("spec", "serviceName"), "servers", "no service"),
+    ("StatefulSet", (*POD, "volumes", 1, "secret", "secretName"), "tls",
+     "secret of tls"),
+    ("StatefulSet", (*POD, "topologySpreadConstraints", 0, "labelSelector",
+                     "matchLabels"),
+     {"app.kubernetes.io/name": "millrace-server"}, "its own pods only"),
+    ("StatefulSet", ("spec", "template", "metadata", "labels",
+                     "millrace-partition"), "7", "the partitions are"),
+    ("StatefulSet", ("spec", "replicas"), 2, "either an autoscaler"),
+    ("HorizontalPodAutoscaler", ("spec", "scaleTargetRef", "name"),
+     "millrace-server", "autoscalers have targets"),
+    ("Service", ("spec", "ports", 0, "port"), 7001, "no port 7000"),
+    ("ServiceMonitor", ("spec", "endpoints", 0, "port"), "http",
+     "no such port"),
+    ("Certificate", ("spec", "dnsNames"), ["elsewhere"], "not in tls-allow"),
+    ("Job", (*SERVER, "env", 1, "value"), "3", "WORLD_SIZE differ"),
+    ("Job", ("metadata", "name"), "other", "rank 0 is not at"),
+]
+
+
+class Planted(unittest.TestCase):
+    """The checks find mistakes that are put into a copy."""
+
+    def test_mistakes_are_found(self):
+        from kubernetes_checks import problems
+        good = {"Job": render(OVERLAYS / "trainers")}
+        rest = render(OVERLAYS / "complete")
+        for kind, path, value, told in PLANTED:
+            with self.subTest(kind, path=path):
+                documents = copy.deepcopy(good.get(kind, rest))
+                chosen = next(one for one in documents if one["kind"] == kind
+                              and (path[1] != "dnsNames"
+                                   or "dnsNames" in one["spec"]))
+                set_in(chosen, path, value)
+                self.assertRegex("\n".join(problems(documents)), told)
+
+
+def main():
+    global BIN
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--bin", type=pathlib.Path)
+    parser.add_argument("--no-install", action="store_true")
+    flags, rest = parser.parse_known_args()
+    BIN = flags.bin and flags.bin.resolve()
+    sys.path.append(str(VALIDATOR_DIR))
+    if not is_complete():
+        if flags.no_install or os.geteuid() != 0:
+            print("skipped: kubectl, yaml or kubernetes_validate is missing")
+            sys.exit(77)
+        install()
+        importlib.invalidate_caches()
+    unittest.main(argv=[sys.argv[0], *rest])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,301 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The batch scripts of deploy/slurm/ under Debian's Slurm: munged, slurmctld
+and two slurmd (-N node1, -N node2) on this machine, with configuration of their
+own. Jobs run to the end with the losses of a run by hand; a trainer that is
+killed makes its job run again, from the last checkpoint.
+
+Runs as root on Debian 12, installs the packages that it needs, and has two
+lines in /etc/hosts while it runs.
+
+Usage: slurm_test.py [--bin DIR] [--data DIR]
+  --bin DIR    the programs (default build/cuda/bin or build/release/bin)
+"""
+import argparse
+import atexit
+import contextlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+NODES = {"node1": "127.0.0.2", "node2": "127.0.0.3"}
+LIMIT = 240.0  # seconds, for anything
+PACKAGES = ("slurmctld", "slurmd", "slurm-client", "munge", "libgrpc++1.51",
+            "libspdlog1.10", "libmetis5", "libxxhash0", "libcivetweb1",
+            "libprometheus-cpp-core1.0", "libgomp1")
+
+sys.path.append(str(ROOT / "tests/support"))
+from free_port import free_port  # noqa: E402  (its folder comes first)
+
+CONFIGURATION = """
+ClusterName=test
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={control_port}
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+AuthInfo=socket={work}/munge/socket,cred_expire=5
+CredType=cred/munge
+MpiDefault=none
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+SlurmdParameters=config_overrides
+ReturnToService=2
+KillWait=15
+SlurmdSpoolDir={work}/%n
+StateSaveLocation={work}/state
+SlurmctldPidFile={work}/slurmctld.pid
+SlurmdPidFile={work}/%n.pid
+SlurmctldLogFile={work}/slurmctld.log
+SlurmdLogFile={work}/%n.log
+{nodes}
+PartitionName=main Nodes=ALL Default=YES State=UP
+"""
+
+
+def install():
+    installed = subprocess.run(["dpkg-query", "--show", *PACKAGES],
+                               capture_output=True)
+    if installed.returncode == 0:
+        return
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    subprocess.run(["apt-get", "-qq", "update"], check=True, env=environment)
+    subprocess.run(["apt-get", "-qq", "-y", "--no-install-recommends",
+                    "install", *PACKAGES], check=True, env=environment,
+                   stdout=subprocess.DEVNULL)
+
+
+def use_pretended_cuda(folder):
+    """Programs built with tests/ptxemu need its libraries."""
+    library = folder.parent / "tests/ptxemu/lib"
+    if library.exists() and "LD_LIBRARY_PATH" not in os.environ:
+        os.environ["LD_LIBRARY_PATH"] = str(library)
+
+
+def losses(path):
+    """The losses by epoch and step; of a step that was repeated the last."""
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    return {(line["epoch"], line["step"], "best_epoch" in line): line["loss"]
+            for line in lines}
+
+
+class SlurmTest(unittest.TestCase):
+    bin = data = None
+
+    @classmethod
+    def setUpClass(cls):
+        directory = tempfile.TemporaryDirectory(prefix="millrace-slurm-")
+        atexit.register(directory.cleanup)
+        cls.work = pathlib.Path(directory.name)
+        cls.work.chmod(0o755)
+        os.environ["PATH"] = f"{cls.bin}:{os.environ['PATH']}"
+        cls.start_slurm()
+        quiet = {"check": True, "stdout": subprocess.DEVNULL,
+                 "stderr": subprocess.DEVNULL}
+        subprocess.run(["millrace", "import", "ogb", cls.data / "cora",
+                        "--split", "public", "--out", cls.work / "cora"],
+                       **quiet)
+        cls.store = cls.work / "store"
+        subprocess.run(["millrace", "partition", cls.work / "cora", "--parts",
+                        "2", "--out", cls.store], **quiet)
+
+    @classmethod
+    def start_slurm(cls):
+        hosts = pathlib.Path("/etc/hosts")
+        before = hosts.read_text()
+        atexit.register(hosts.write_text, before)
+        hosts.write_text(before + "".join(
+            f"{address} {name}\n" for name, address in NODES.items()))
+        host = socket.gethostname()
+        nodes = "\n".join(
+            f"NodeName={name} NodeHostname={host} NodeAddr={address} "
+            f"Port={free_port()} CPUs=4" for name, address in NODES.items())
+        for name in ("state", "munge", *NODES):
+            (cls.work / name).mkdir()
+        shutil.chown(cls.work / "munge", "munge", "munge")
+        config = cls.work / "slurm.conf"
+        config.write_text(CONFIGURATION.format(
+            host=host, control_port=free_port(), work=cls.work, nodes=nodes))
+        os.environ["SLURM_CONF"] = str(config)
+        munge = cls.work / "munge"
+        cls.start_daemon("runuser", "-u", "munge", "--", "munged",
+                         "--foreground", "--force", f"--socket={munge}/socket",
+                         f"--pid-file={munge}/pid", f"--log-file={munge}/log",
+                         f"--seed-file={munge}/seed")
+        cls.await_true(lambda: (munge / "socket").exists(), "munged")
+        cls.start_daemon("slurmctld", "-D")
+        for name in NODES:
+            cls.start_daemon("slurmd", "-D", "-N", name)
+        cls.await_true(
+            lambda: subprocess.run(
+                ["sinfo", "--noheader", "--format=%D %t"], text=True,
+                capture_output=True).stdout.split() == ["2", "idle"],
+            "Slurm's nodes")
+
+    @classmethod
+    def start_daemon(cls, *command):
+        daemon = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            start_new_session=True)
+        # Also after Ctrl-C, when unittest cleans up nothing.
+        atexit.register(daemon.wait)
+        atexit.register(daemon.terminate)
+
+    @staticmethod
+    def await_true(condition, what):
+        until = time.monotonic() + LIMIT
+        while not condition():
+            if time.monotonic() > until:
+                raise AssertionError(f"waited in vain for {what}")
+            time.sleep(0.1)
+
+    def setUp(self):
+        self.folder = self.work / self._testMethodName
+        self.folder.mkdir()
+        self.json = self.folder / "run.json"
+        self.addCleanup(subprocess.run, ["scancel", "--user=root"])
+
+    def tearDown(self):
+        subprocess.run(["scancel", "--user=root"])
+        self.await_true(lambda: not subprocess.run(
+            ["squeue", "--noheader"], capture_output=True).stdout, "the queue")
+        self.await_true(lambda: not self.processes(), "programs to end")
+
+    def training(self, epochs=4):
+        return ["--fanouts", "5,5", "--batch-size", "8", "--hidden", "16",
+                "--threads", "1", "--log-every", "1", "--epochs", str(epochs),
+                "--metrics-json", self.json]
+
+    def by_hand(self, workers, epochs=4):
+        path = self.folder / "by-hand.json"
+        subprocess.run(
+            ["millrace-train", "--store", self.store, *self.training(epochs),
+             "--metrics-json", path, "--workers", str(workers)],
+            check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        return losses(path)
+
+    def submit(self, script, *arguments, options=(), **variables):
+        done = subprocess.run(
+            ["sbatch", "--parsable", f"--chdir={self.folder}", *options,
+             ROOT / "deploy/slurm" / script,
+             *(str(argument) for argument in arguments)],
+            text=True, check=True, stdout=subprocess.PIPE,
+            env={**os.environ, "STORE": str(self.store),
+                 "PORT": str(free_port()), "CHECKPOINT":
+                 str(self.folder / "checkpoint"),
+                 "LIST": str(self.folder / "servers"), **variables})
+        return done.stdout.strip()
+
+    def state(self, job):
+        done = subprocess.run(["scontrol", "show", "job", job], text=True,
+                              capture_output=True)
+        found = re.search(r"JobState=(\w+).* ExitCode=(\d+)", done.stdout,
+                          re.DOTALL)
+        return (found[1], int(found[2])) if found else ("GONE", 0)
+
+    def output(self):
+        return "".join(path.read_text(errors="replace")
+                       for path in sorted(self.folder.glob("*.out")))
+
+    def expect_end(self, job, state="COMPLETED", status=0):
+        self.await_true(lambda: self.state(job)[0] not in (
+            "PENDING", "RUNNING", "COMPLETING", "CONFIGURING"), f"job {job}")
+        self.assertEqual(self.state(job), (state, status), self.output())
+
+    def processes(self, *programs):
+        """Programs that this test runs, by process id: those with one of its
+        files on the command line."""
+        found = []
+        for folder in pathlib.Path("/proc").iterdir():
+            with contextlib.suppress(OSError):
+                words = (folder / "cmdline").read_bytes().split(b"\0")
+                name = pathlib.Path(words[0].decode()).name
+                if (name.startswith("millrace") and any(
+                        os.fsencode(self.work) in word for word in words)
+                        and (not programs or name in programs)):
+                    found.append(int(folder.name))
+        return sorted(found)
+
+    def await_steps(self, count):
+        self.await_true(lambda: self.json.exists() and len(
+            self.json.read_text().splitlines()) >= count, "steps")
+
+    def test_fleet_and_trainers_in_one_job(self):
+        job = self.submit("one_job.sbatch", *self.training(), TRAINERS="2")
+        self.expect_end(job)
+        self.assertEqual(losses(self.json), self.by_hand(workers=4))
+
+    def test_fleet_and_trainers_in_two_jobs(self):
+        share = ["--oversubscribe"]
+        trainers = self.submit("train.sbatch", *self.training(), options=share)
+        fleet = self.submit("fleet.sbatch", options=share)
+        self.expect_end(trainers)
+        self.assertEqual(losses(self.json), self.by_hand(workers=2))
+        self.assertEqual(self.state(fleet)[0], "RUNNING", self.output())
+        subprocess.run(["scancel", fleet], check=True)
+        self.expect_end(fleet, "CANCELLED")
+
+    def test_own_partitions(self):
+        # Each node serves its own part, so both are needed.
+        job = self.submit("own_partitions.sbatch", *self.training(),
+                          options=["--ntasks-per-node=2"])
+        self.expect_end(job)
+        self.assertEqual(losses(self.json), self.by_hand(workers=4))
+
+    def kill_and_resume(self, script):
+        job = self.submit(script, "--checkpoint-every", 5, *self.training(20))
+        self.await_steps(15)
+        os.kill(self.processes("millrace-train")[-1], signal.SIGKILL)
+        self.expect_end(job)
+        self.assertIn("running the job again", self.output())
+        self.assertIn("Restarts=1 ", subprocess.run(
+            ["scontrol", "show", "job", job], text=True,
+            capture_output=True).stdout)
+        self.assertEqual(losses(self.json), self.by_hand(2, epochs=20))
+        resumed = re.findall(r"resumed from epoch (\d+), batch (\d+)",
+                             self.output())
+        self.assertEqual(len(resumed), 1, self.output())
+        self.assertNotEqual(resumed[0], ("0", "0"))
+
+    def test_a_killed_trainer_resumes_in_one_job(self):
+        self.kill_and_resume("one_job.sbatch")
+
+    def test_a_killed_trainer_resumes_with_own_partitions(self):
+        self.kill_and_resume("own_partitions.sbatch")
+
+    def test_wrong_options_are_not_tried_again(self):
+        job = self.submit("one_job.sbatch", "--no-such-option", 1)
+        self.expect_end(job, "FAILED", 2)
+        self.assertNotIn("running the job again", self.output())
+
+
+def find_programs():
+    for preset in ("cuda", "release"):
+        folder = ROOT / "build" / preset / "bin"
+        if (folder / "millrace-train").exists():
+            return folder
+    return pathlib.Path("/usr/bin")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin", type=pathlib.Path, default=find_programs())
+    parser.add_argument("--data", type=pathlib.Path,
+                        default=ROOT / "tests/data")
+    flags, rest = parser.parse_known_args()
+    SlurmTest.bin, SlurmTest.data = flags.bin.resolve(), flags.data
+    install()
+    use_pretended_cuda(SlurmTest.bin)
+    unittest.main(argv=[__file__, "-v", *rest])

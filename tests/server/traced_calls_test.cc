@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Request ids and --trace-slow in the log of servers.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "common/grpc/request_id.h"
+#include "server/server.h"
+#include "tests/support/captured_log.h"
+#include "tests/support/eventually.h"
+#include "tests/support/fleet_harness.h"
+
+namespace millrace {
+namespace {
+
+using testing::CapturedLog;
+using testing::Collect;
+using ::testing::ContainsRegex;
+using testing::Eventually;
+using testing::FleetHarness;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using testing::SampleRequestOf;
+using testing::SetDeadline;
+using testing::SmallGraph;
+
+ServerOptions Traced(absl::Duration limit) {
+  ServerOptions options;
+  options.trace_slow = limit;
+  return options;
+}
+
+// Samples at partition 0, and asks partition 1 for its lists.
+absl::Status Sample(FleetHarness& fleet, const std::string& id) {
+  JobSpec job;
+  job.fanouts = {4, 4};
+  job.batch_size = 4;
+  ::grpc::ClientContext context;
+  SetDeadline(context, absl::Seconds(30));
+  context.AddMetadata(kRequestIdKey, id);
+  return Collect(*fleet.Stub(0)->Sample(&context,
+                                        SampleRequestOf(job, Columns(), 0)))
+      .status;
+}
+
+// Samples until the log has `text`, since it takes only 10 traces a second.
+bool SampleUntil(FleetHarness& fleet, const std::string& id,
+                 const CapturedLog& log, const std::string& text) {
+  return Eventually([&] {
+    EXPECT_EQ(Sample(fleet, id), absl::OkStatus());
+    return log.text().find(text) != std::string::npos;
+  });
+}
+
+TEST(TracedCallsTest, IdGoesFromClientToHomeAndOwner) {
+  const CapturedLog log;
+  FleetHarness fleet(SmallGraph(), 2, Traced(absl::Nanoseconds(1)));
+  const std::string id = "trainer-3-0-1.1";
+  EXPECT_TRUE(SampleUntil(fleet, id, log,
+                          "slow batch request_id=" + id + " method=Sample"))
+      << log.text();
+  EXPECT_TRUE(SampleUntil(fleet, id, log,
+                          "slow call request_id=" + id + " method=Expand"))
+      << log.text();
+  EXPECT_THAT(
+      log.text(),
+      ContainsRegex("method=Sample client=127.0.0.1 code=OK total_ms=[0-9.]+ "
+                    "read_ms=[0-9.]+ queue_ms=[0-9.]+ epoch=0 batch=0 "
+                    "partition=0 sample_ms=[0-9.]+ hop0_ms=[0-9.]+"));
+  EXPECT_THAT(log.text(), HasSubstr("_slowest_partition=1 hop"));
+  EXPECT_THAT(log.text(),
+              HasSubstr("_slowest_server=" + fleet.server(1).address()));
+}
+
+TEST(TracedCallsTest, IdsThatAreNotAcceptedAreReplaced) {
+  const CapturedLog log;
+  FleetHarness fleet(SmallGraph(), 2, Traced(absl::Nanoseconds(1)));
+  for (const std::string& id :
+       {std::string("two words"), std::string("quote\"d"), std::string("a=b"),
+        std::string(65, 'x'), std::string(5000, 'y')}) {
+    EXPECT_TRUE(SampleUntil(fleet, id, log, "method=Sample"));
+  }
+  EXPECT_THAT(log.text(), ContainsRegex("request_id=[0-9a-f]+-own-[0-9]+ "));
+  for (const char* text : {"two words", "quote", "a=b", "xxxx", "yyyy"}) {
+    EXPECT_THAT(log.text(), Not(HasSubstr(text)));
+  }
+}
+
+TEST(TracedCallsTest, OnlySlowCallsAreLoggedAndNoneWithoutTheOption) {
+  for (const absl::Duration limit : {absl::ZeroDuration(), absl::Hours(1)}) {
+    const CapturedLog log;
+    {
+      FleetHarness fleet(SmallGraph(), 2, Traced(limit));
+      ASSERT_EQ(Sample(fleet, "trainer"), absl::OkStatus());
+    }
+    EXPECT_THAT(log.text(), Not(HasSubstr("slow")));
+    EXPECT_THAT(log.text(), Not(HasSubstr("trainer")));
+  }
+}
+
+}  // namespace
+}  // namespace millrace
