@@ -41,6 +41,8 @@ Millrace serves batches of sampled graphs to trainers of graph neural networks.
 .
 This package has the tool that imports, partitions and verifies graphs, shows
 the state of a fleet of servers, and measures it.")
+# For millrace-launch.
+set(CPACK_DEBIAN_TOOLS_PACKAGE_RECOMMENDS "openssh-client, python3")
 millrace_package(server millrace-server
   "adduser, millrace (= ${PROJECT_VERSION})"
   "server of sampled graph batches

@@ -104,8 +104,8 @@ run_in() {
 
 # config IMAGE FIELD: what an image says of itself.
 config() {
-  buildah_here inspect --type image --format "{{json .Docker.config.$2}}" \
-    "localhost/millrace-$1"
+  buildah_here inspect --type image "localhost/millrace-$1" |
+    jq -c ".Docker.config.$2"
 }
 
 # check NAME COMMAND...
@@ -196,7 +196,7 @@ if $only_try; then
   try_images
   exit
 fi
-need_package buildah:buildah ip:iproute2 pgrep:procps
+need_package buildah:buildah ip:iproute2 jq:jq pgrep:procps
 if [[ -n $build ]]; then
   debs=$work/debs
   need_package dpkg-shlibdeps:dpkg-dev file:file
