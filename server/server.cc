@@ -27,6 +27,7 @@
 #include "common/metrics/process_metrics.h"
 #include "common/net/host_port.h"
 #include "common/net/listening_socket.h"
+#include "common/tier/device_tier.h"
 #include "common/wire/error_info.h"
 #include "server/core/core.h"
 #include "server/core/scraped.h"

@@ -110,8 +110,9 @@ TEST_F(StatusPagesTest, ServerOfSomePartitionsWithoutPeersSaysSo) {
   EXPECT_THAT(Get("/readyz"), AllOf(StartsWith(kYes), EndsWith("ready\n")));
   testing::CapturedLog log;
   serve("");
-  EXPECT_THAT(log.text(), HasSubstr("this server has 1 of 2 partitions and no peers: "
-                                    "it answers leaf calls"));
+  EXPECT_THAT(log.text(),
+              HasSubstr("this server has 1 of 2 partitions and no peers: "
+                        "it answers leaf calls"));
   EXPECT_THAT(Get("/readyz"),
               AllOf(StartsWith(kYes),
                     EndsWith("ready for leaf calls only: this server has some "
