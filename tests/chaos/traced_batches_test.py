@@ -18,8 +18,7 @@ import sys
 import tempfile
 
 from fault_proxy import Network
-from free_port import free_port
-from harness import Server, make_store, running
+from harness import Server, free_port, make_store, running
 
 LEAST = {"time", "level", "component", "message"}
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
