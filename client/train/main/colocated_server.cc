@@ -69,8 +69,8 @@ std::string JsonOf(const std::string& line) {
                  LogFormat::kJson);
 }
 
-// Adds what a line of the server's log says of the error that ends it: what went
-// wrong, then what to do.
+// Adds what a line of the server's log says of the error that ends it: what
+// went wrong, then what to do.
 void AddError(const std::string& line, std::vector<std::string>& errors) {
   absl::string_view text = line;
   if (absl::ConsumePrefix(&text, StrCat(kServerProgram, ": "))) {
