@@ -41,6 +41,8 @@ Millrace serves batches of sampled graphs to trainers of graph neural networks.
 .
 This package has the tool that imports, partitions and verifies graphs, shows
 the state of a fleet of servers, and measures it.")
+# For millrace-launch.
+set(CPACK_DEBIAN_TOOLS_PACKAGE_RECOMMENDS "openssh-client, python3")
 millrace_package(server millrace-server
   "adduser, millrace (= ${PROJECT_VERSION})"
   "server of sampled graph batches
@@ -66,9 +68,10 @@ Millrace serves batches of sampled graphs to trainers of graph neural networks.
 .
 This package lets millrace-train train on GPUs of NVIDIA. It brings the CUDA
 libraries along, which take gigabytes, but not the driver.")
-# What MillraceConfig.cmake looks for. The shared CUDA runtime is in `millrace`.
+# What MillraceConfig.cmake looks for, and the programs that the configuration of
+# gRPC insists on. The shared CUDA runtime is in `millrace`.
 set(millrace_dev_depends
-  "libabsl-dev, libgrpc++-dev, libprotobuf-dev, libspdlog-dev, libssl-dev, libxxhash-dev, nlohmann-json3-dev, pkg-config, zlib1g-dev")
+  "libabsl-dev, libgrpc++-dev, libprotobuf-dev, libspdlog-dev, libssl-dev, libxxhash-dev, nlohmann-json3-dev, pkg-config, protobuf-compiler, protobuf-compiler-grpc, zlib1g-dev")
 if(MILLRACE_CUDA AND CMAKE_CUDA_RUNTIME_LIBRARY STREQUAL "Shared")
   string(APPEND millrace_dev_depends ", millrace (= ${PROJECT_VERSION})")
 endif()

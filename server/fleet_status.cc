@@ -83,6 +83,8 @@ Json ServerJson(const Row& row) {
           {"damaged", std::move(damaged)},
           {"version", info.version},
           {"error", FirstLine(info.error)},
+          {"failure", info.failure},
+          {"leaf_only", info.leaf_only},
           {"uptime_seconds", absl::ToDoubleSeconds(info.uptime)},
           {"inflight_bytes", info.inflight_bytes},
           {"max_inflight_bytes", info.max_inflight_bytes},
@@ -128,7 +130,7 @@ std::string PrintFleetStatus(const FleetStatus& status) {
                 {"has_peers", status.has_peers},
                 {"missing_partitions", MissingPartitions(rows, status.parts)},
                 {"servers", std::move(servers)},
-                {"memory", MemoryJson(status.copies)},
+                {"memory", MemoryJson(status.memory)},
                 {"gpus", GpusJson(status.gpus)}});
 }
 

@@ -24,8 +24,8 @@ struct FleetStatus {
   // same instance as this one is this one.
   FleetMemberInfo self;
   std::vector<FleetMemberInfo> peers;
-  // Of this server.
-  std::vector<MemoryCopy> copies;
+  // Of this server: its mapped files and copies of them, and its GPUs.
+  std::vector<MemoryCopy> memory;
   std::vector<GpuMemory> gpus;
 };
 

@@ -327,8 +327,9 @@ FleetStatus SamplerServer::Status() const {
   status.version = status.self.version;
   status.has_peers = core.fleet != nullptr;
   if (status.has_peers) status.peers = core.fleet->Members();
-  status.copies = core.copies;
-  status.gpus = MemoryOfDevices(core.gpus);
+  Scraped scraped = Scrape(core);
+  status.memory = std::move(scraped.copies);
+  status.gpus = std::move(scraped.gpus);
   return status;
 }
 

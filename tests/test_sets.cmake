@@ -52,9 +52,9 @@ set(MILLRACE_SERIAL_TESTS
     completion_test csv_rows_test divide_edges_test draw_test
     edge_directory_test edge_feature_test edge_split_writer_test
     elements_test excluded_edges_test expand_reply_reader_test fake_test
-    families_test field_words_test file_test fleet_status_test float_cast_test
-    frame_source_test frame_test gather_columns_test gather_test golden_test
-    graph_checks_test
+    families_test fetch_trace_test field_words_test file_test
+    fleet_status_test float_cast_test frame_source_test frame_test
+    gather_columns_test gather_test golden_test graph_checks_test
     hedging_test help_format_test help_test host_port_test ids_test
     import_command_test importer_test induced_test
     inflated_file_test ip_network_test job_identity_test job_options_test

@@ -150,7 +150,8 @@ absl::Status RunBench(const BenchFlags& flags) {
   if (flags.job.InferSeedType(source->manifest(), spec)) LogSeedType(spec);
   MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Loader> loader,
                             Loader::Create(source, spec, std::move(options)));
-  MILLRACE_ASSIGN_OR_RETURN(Measured measured, Consume(*loader, flags.batches, flags.rate));
+  MILLRACE_ASSIGN_OR_RETURN(Measured measured,
+                            Consume(*loader, flags.batches, flags.rate));
   measured.places = source->counts();
   const auto* fleet = dynamic_cast<const RemoteBatchSource*>(source.get());
   if (fleet != nullptr) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many servers of which size a job needs (docs/performance.md, section 4). Bytes, seconds
-// and bits are doubles, since most are estimates.
+// How many servers of which size a job needs (docs/performance.md, section 4).
+// Bytes, seconds and bits are doubles, since most are estimates.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,8 @@
 
 namespace millrace {
 
-// Constants of docs/performance.md, section 4, measured on 2 virtual cores of an AMD EPYC.
+// Constants of docs/performance.md, section 4, measured on 2 virtual cores of
+// an AMD EPYC.
 inline constexpr double kLocalSecondsPerEdge = 1.07e-7;
 inline constexpr double kLocalSecondsPerByte = 4.7e-10;
 inline constexpr double kServerSecondsPerEdge = 9e-8;

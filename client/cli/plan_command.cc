@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// millrace plan: how many servers of which size a job needs (docs/performance.md, section 4).
+// millrace plan: how many servers of which size a job needs
+// (docs/performance.md, section 4).
 #include <algorithm>
 #include <array>
 #include <cmath>

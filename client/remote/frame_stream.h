@@ -19,7 +19,7 @@ struct FrameStreamOptions {
   std::string method;                   // "/millrace.v1.Sampler/Sample"
   ::grpc::ByteBuffer request;           // see SerializeMessage()
   std::shared_ptr<FleetMember> member;  // shared with the fleet
-  std::string request_id;
+  std::string request_id = {};
   SteadyTime deadline;
   // Takes the frames that `observer` has accepted; shared with the other calls
   // of the same hedged call.

@@ -34,6 +34,16 @@ bool EndedByBusyServer(const ::grpc::Status& status) {
           message.starts_with(kEndedForOthers));
 }
 
+// How gRPC begins its message for a stream that broke off for another reason,
+// as behind a proxy, which it reports as INTERNAL.
+constexpr char kBrokenOff[] = "Received RST_STREAM with error code";
+
+bool BrokeOff(const ::grpc::Status& status) {
+  return status.error_code() == ::grpc::StatusCode::INTERNAL &&
+         status.error_details().empty() &&
+         status.error_message().starts_with(kBrokenOff);
+}
+
 constexpr std::string_view kFieldErrorUrl =
     "type.googleapis.com/millrace.v1.FieldError";
 
@@ -110,6 +120,9 @@ std::string Shortened(absl::string_view text) {
 
 absl::Status FromGrpcStatus(const ::grpc::Status& status) {
   if (status.ok()) return absl::OkStatus();
+  if (BrokeOff(status)) {
+    return absl::UnavailableError(status.error_message());
+  }
   const int code = status.error_code();
   const bool known = code > 0 && code <= 16;
   absl::Status result(

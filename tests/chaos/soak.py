@@ -28,7 +28,7 @@ DESCRIPTORS = 16   # connections come and go
 ERROR = re.compile(r"\S+ (warning|error|critical) |[EF]\d{4} |.*(ERROR|WARNING): "
                    r"|millrace(-server)?[ \w]*: ")
 # The list of servers is written only when they have reported their ports.
-EXPECTED = re.compile(r"\S+ warning the list of servers \S+ names no server;")
+EXPECTED = re.compile(r"\S+ warning fleet the list of servers \S+ names no server;")
 
 
 def errors_in(log):

@@ -18,8 +18,7 @@ import sys
 import tempfile
 
 from fault_proxy import Network
-from free_port import free_port
-from harness import Server, make_store, running
+from harness import Server, free_port, make_store, running
 
 LEAST = {"time", "level", "component", "message"}
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
@@ -50,7 +49,7 @@ def of(log, message):
 def train(binary, folder, peers):
     log = folder / "trainer.log"
     command = [binary / "millrace-train", "--servers", f"@{peers}", "--epochs",
-               1, "--fanouts", "5,5", "--batch-size", 256, "--hidden", 16,
+               1, "--workers", 2, "--fanouts", "5,5", "--batch-size", 256, "--hidden", 16,
                "--threads", 1, "--eval-every", 0, *LOGGING]
     with open(log, "w") as output:
         subprocess.run([str(word) for word in command], stderr=output,
@@ -61,8 +60,11 @@ def train(binary, folder, peers):
 def check_lives(trainer, logs):
     """Checks what programs say at their starts and ends."""
     (start,) = of(trainer, "training")
-    check(start["model"] == "sage" and start["world"] == 1 and
+    check(start["model"] == "sage" and start["world"] == 2 and
           start["rank"] == 0 and start["device"] == "cpu", start)
+    # The launcher adds the rank to what others than rank 0 log.
+    check(any(event.get("rank") == 1 and event["component"] == "loader"
+              for event in trainer), "rank 1 logs nothing")
     (end,) = of(trainer, "ended")
     check(end["why"] == "done" and end["epoch"] == 1, end)
     for part, log in enumerate(logs):

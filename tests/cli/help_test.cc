@@ -58,6 +58,7 @@ TEST_F(HelpTest, IsAsDocumented) {
                               "status",
                               "up",
                               "bench",
+                              "plan",
                               "lineage",
                               "completion",
                               "help"}) {

@@ -17,6 +17,16 @@ need_package() {
       -qq -y --no-install-recommends "${missing[@]}" >/dev/null; }
 }
 
+# need_mounted_root ARG...: starts the running script, with these arguments, once
+# more if it runs in a chroot whose / is not a mount, which Buildah needs.
+need_mounted_root() {
+  if ! awk '$5 == "/" {found = 1} END {exit !found}' /proc/self/mountinfo; then
+    exec unshare --mount --propagation unchanged -- bash -c '
+      mount --rbind / /mnt && mount --make-rprivate /mnt && cd / &&
+      exec chroot /mnt "$@"' bash "$(realpath "$0")" "$@"
+  fi
+}
+
 # make_root FOLDER: puts a minimal Debian 12 into FOLDER, with apt working as
 # here. MILLRACE_DEBIAN_ROOT may name a folder to copy, which saves a minute.
 make_root() {

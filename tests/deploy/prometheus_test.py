@@ -274,6 +274,14 @@ class FilesTest(unittest.TestCase):
             with self.subTest(anchor):
                 self.assertRegex(page, rf"\n#+ (?:\w+, )*{anchor}\b")
 
+    def test_every_metric_is_documented(self):
+        pages = "".join(page.read_text()
+                        for page in (ROOT / "docs").glob("*.md"))
+        used = (RULES / "alerts.yml").read_text() + DASHBOARD.read_text()
+        for name in set(re.findall(r"(?<![:\w])millrace_\w+", used)):
+            with self.subTest(name):
+                self.assertIn(re.sub("_(bucket|count)$", "", name), pages)
+
     def test_panels_do_not_overlap_and_have_a_data_source(self):
         dashboard = json.loads(DASHBOARD.read_text())
         taken, ids = set(), set()

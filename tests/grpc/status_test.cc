@@ -97,6 +97,16 @@ TEST(StatusTest, CallsEndedToShedLoadAreRetried) {
                       "Received message larger than max (20 vs. 10)"})));
 }
 
+TEST(StatusTest, StreamsThatBreakOffAreRetried) {
+  const absl::Status broken = FromGrpcStatus(
+      {::grpc::StatusCode::INTERNAL, "Received RST_STREAM with error code 0"});
+  EXPECT_EQ(broken,
+            absl::UnavailableError("Received RST_STREAM with error code 0"));
+  EXPECT_TRUE(IsRetryable(broken));
+  EXPECT_FALSE(IsRetryable(
+      FromGrpcStatus({::grpc::StatusCode::INTERNAL, "a bug: Received"})));
+}
+
 TEST(StatusTest, OnlyErrorsOfOneServerAreServedElsewhere) {
   EXPECT_TRUE(IsServedElsewhere(absl::PermissionDeniedError("")));
   EXPECT_TRUE(IsServedElsewhere(absl::UnauthenticatedError("")));

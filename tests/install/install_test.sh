@@ -32,6 +32,7 @@ mv "$work/first" "$work/prefix"  # what is installed can be moved
 
 # Programs do not need the build, and nor do the libraries that they bring along.
 for file in "$work"/prefix/bin/* "$work"/prefix/lib/millrace/*.so*; do
+  [[ $(head -c 2 "$file") != '#!' ]] || continue  # a script
   objdump -p "$file" | awk '/^ *(RPATH|RUNPATH) / {print $2}' |
     while read -r path; do
       [[ $path == '$ORIGIN'* ]]

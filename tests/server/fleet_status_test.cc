@@ -92,6 +92,7 @@ TEST(PrintFleetStatusTest, OnlyReadyServersServeAPartition) {
 TEST(PrintFleetStatusTest, HasLoadMemoryAndDamage) {
   FleetStatus status = OwnStatus();
   status.self.damaged = {{2, "part-2/a.bin: checksum"}};
+  status.self.failure = "a GPU has failed";
   status.self.uptime = absl::Seconds(90);
   status.self.load = {.sampling_busy_ratio = 0.5,
                       .batches_per_second = 12,
@@ -99,11 +100,13 @@ TEST(PrintFleetStatusTest, HasLoadMemoryAndDamage) {
                       .sample_p99 = absl::Milliseconds(9),
                       .sample_calls = 4,
                       .resident_bytes = 1000};
-  status.copies = {{.content = "graph", .memory = "ram", .bytes = 64}};
+  status.memory = {{.content = "graph", .memory = "ram", .bytes = 64}};
   status.gpus = {{.device = 1, .free_bytes = 2, .total_bytes = 5}};
   const Json json = Printed(status);
   const Json& server = json["servers"][0];
   EXPECT_EQ(server["damaged"]["2"], "part-2/a.bin: checksum");
+  EXPECT_EQ(server["failure"], "a GPU has failed");
+  EXPECT_EQ(server["leaf_only"], false);
   EXPECT_EQ(server["uptime_seconds"], 90);
   EXPECT_EQ(server["load"],
             Json::parse(R"({"busy_ratio":0.5,"batches_per_second":12.0,

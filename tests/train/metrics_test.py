@@ -21,7 +21,7 @@ import urllib.request
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from free_port import free_port  # noqa: E402  (its folder comes first)
 
-LIMIT = 60.0  # seconds
+LIMIT = 120.0  # seconds
 ADDRESS = re.compile(r"status and metrics at http://([0-9.]+):(\d+)/")
 
 

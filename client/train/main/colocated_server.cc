@@ -69,8 +69,8 @@ std::string JsonOf(const std::string& line) {
                  LogFormat::kJson);
 }
 
-// Appends what a line of a program's log says of an error that ends it: what
-// went wrong and what to do.
+// Adds what a line of the server's log says of the error that ends it: what
+// went wrong, then what to do.
 void AddError(const std::string& line, std::vector<std::string>& errors) {
   absl::string_view text = line;
   if (absl::ConsumePrefix(&text, StrCat(kServerProgram, ": "))) {
@@ -82,6 +82,7 @@ void AddError(const std::string& line, std::vector<std::string>& errors) {
       event["level"] != "error") {
     return;
   }
+  errors.clear();  // the last one is why it ended
   for (const char* member : {"message", "advice"}) {
     if (event.contains(member) && event[member].is_string()) {
       errors.push_back(event[member]);

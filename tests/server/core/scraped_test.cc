@@ -116,8 +116,8 @@ TEST(ScrapedTest, LabelsTellValuesApart) {
 
 TEST(ScrapedTest, OmitsWhatTheServerDoesNotDo) {
   const std::string text = PrintScraped({});
-  for (const char* name : {"scrub", "certificate", "millrace_peers",
-                           "millrace_gpu_"}) {
+  for (const char* name :
+       {"scrub", "certificate", "millrace_peers", "millrace_gpu_"}) {
     EXPECT_THAT(text, Not(HasSubstr(name)));
   }
 }

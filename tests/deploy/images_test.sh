@@ -1,0 +1,213 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Builds the images of deploy/docker with Buildah on a Debian 12 made by
+# debootstrap, and tries them: what they hold, whom they run as, their sizes; a
+# server with a store that it may only read, its health check, a trainer that
+# uses it, and how the server stops. Needs root and the network; 4 GB of disk, and
+# 10 GB if it also compiles.
+#
+# Usage: tests/deploy/images_test.sh [OPTION]...
+#   --debs DIR     make images of the packages in this folder, instead of
+#                  building them in the first stage of the Dockerfile
+#   --build DIR    make images of packages made from this build folder
+#   --cuda         also the trainer for GPUs (20 GB of disk)
+#   --work DIR     folder for everything (default: a new one in /var/tmp)
+#   --keep         leave it there
+#   --help         print this text
+set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/../../deploy/lib.sh"
+. "$ROOT/tests/deploy/debian_root.sh"
+((EUID == 0)) || fail "this needs root" "run it with sudo"
+need_mounted_root "$@"
+
+debs='' build='' cuda=false work='' keep=false only_try=false
+while (($# > 0)); do
+  case $1 in
+    --build | --debs | --work)
+      (($# > 1)) || usage_error "$1 needs a folder"
+      printf -v "${1#--}" '%s' "$(realpath -m "$2")"
+      shift
+      ;;
+    --cuda) cuda=true ;;
+    --keep) keep=true ;;
+    --only-try) only_try=true ;;  # this script runs itself so, see the end
+    --help) print_help; exit 0 ;;
+    *) usage_error "unknown option $1" ;;
+  esac
+  shift
+done
+[[ -n $work ]] || work=$(mktemp -d /var/tmp/millrace-images.XXXXXX)
+mkdir -p "$work"
+MAX_SERVER_MB=150
+targets=(tools server train)
+! $cuda || targets+=(train-cuda)
+
+# The images and containers are in the folder, and need neither a daemon nor
+# namespaces of users.
+buildah_here() {
+  command buildah --root "$work/storage" --runroot "$work/run" \
+    --storage-driver vfs "$@"
+}
+
+clean_up() {
+  $keep || $only_try || rm -rf --one-file-system "$work"
+}
+trap clean_up EXIT
+
+# import_folder FOLDER PATH IMAGE: makes an image with FOLDER at PATH.
+import_folder() {
+  local container
+  container=$(buildah_here from scratch)
+  buildah_here add --quiet "$container" "$1" "$2" >/dev/null
+  buildah_here commit --quiet --rm "$container" "$3" >/dev/null
+}
+
+# As debian:bookworm-slim, which this stands in for.
+make_base() {
+  make_root "$work/base"
+  in_root "$work/base" apt-get clean
+  rm -rf "$work"/base/usr/share/{doc,locale,man,info,lintian}/* \
+    "$work"/base/var/lib/apt/lists/* "$work"/base/var/log/* \
+    "$work/base/usr/sbin/policy-rc.d"
+  import_folder "$work/base" / localhost/base
+  rm -rf "$work/base"
+}
+
+build_images() {
+  local packages=build target
+  if [[ -n $debs ]]; then
+    import_folder "$debs" /packages localhost/packages
+    packages=localhost/packages
+  fi
+  for target in "${targets[@]}"; do
+    say "building the image $target"
+    quietly "$work/build-$target.log" command buildah --root "$work/storage" \
+      --runroot "$work/run" --storage-driver vfs build --isolation chroot \
+      --format docker --layers --build-arg BASE=localhost/base \
+      --build-arg PACKAGES="$packages" --build-arg CUDA="$(! $cuda || echo yes)" \
+      --target "$target" -t "localhost/millrace-$target" \
+      -f "$ROOT/deploy/docker/Dockerfile" "$ROOT"
+  done
+}
+
+# run_in CONTAINER [OPTION]... -- COMMAND...
+run_in() {
+  local container=$1 options=()
+  shift
+  while [[ $1 != -- ]]; do
+    options+=("$1")
+    shift
+  done
+  shift
+  buildah_here run --isolation chroot "${options[@]}" "$container" -- "$@"
+}
+
+# config IMAGE FIELD: what an image says of itself.
+config() {
+  buildah_here inspect --type image "localhost/millrace-$1" |
+    jq -c ".Docker.config.$2"
+}
+
+# check NAME COMMAND...
+check() {
+  local name=$1
+  shift
+  "$@" || fail "$name" "--keep keeps everything in --work"
+}
+
+check_image() {
+  local target=$1 container=$2 folder size
+  folder=$(buildah_here mount "$container")
+  size=$(du -sm --one-file-system "$folder" | cut -f 1)
+  say "the image $target has $size MB"
+  check "$target runs as root" [ "$(run_in "$container" -- id -u)" = 10001 ]
+  for program in gcc cc c++ ld make python3; do
+    check "$target has $program" [ ! -e "$folder/usr/bin/$program" ]
+  done
+  check "$target has no list of packages" \
+    grep -qE '^millrace [0-9]' "$folder/usr/share/doc/millrace/packages.txt"
+  [[ $target != server ]] || {
+    check "the server has $size MB" [ "$size" -lt "$MAX_SERVER_MB" ]
+    check "the server has LibTorch" \
+      [ -z "$(find "$folder" -name 'libtorch*' -o -name 'libc10*')" ]
+    check "no port" [ "$(config server ExposedPorts)" = \
+      '{"7000/tcp":{},"7080/tcp":{}}' ]
+    check "no signal" [ "$(config server StopSignal)" = '"SIGTERM"' ]
+    check "no entry point" \
+      [ "$(config server Entrypoint)" = '["millrace-server"]' ]
+  }
+}
+
+# Runs in namespaces of its own, so that ports are free and nothing outlives it.
+try_images() {
+  local target health server pid status=0
+  declare -A containers
+  for target in "${targets[@]}"; do
+    containers[$target]=$(buildah_here from "localhost/millrace-$target")
+    check_image "$target" "${containers[$target]}"
+  done
+
+  mkdir -p "$work/data"
+  cp -r "$ROOT/tests/data/cora" "$work/data/raw"
+  chown -R 10001:10001 "$work/data"
+  run_in "${containers[tools]}" -v "$work/data:/data" -- millrace import ogb \
+    /data/raw --split public --normalize-features row --out /data/cora
+
+  # Health is what the image's own command says.
+  health=$(config server Healthcheck.Test | tr -d '[]"' | tr ',' ' ')
+  check "no health check" [ "${health%% *}" = CMD ]
+  read -ra health <<<"${health#CMD }"
+  ! run_in "${containers[server]}" -- "${health[@]}" 2>/dev/null ||
+    fail "healthy without a server" "see HEALTHCHECK"
+  run_in "${containers[server]}" -v "$work/data/cora:/store:ro" -- \
+    millrace-server --store /store --partition all --listen 127.0.0.1:7000 \
+    --metrics 127.0.0.1:7080 2>"$work/server.txt" &
+  server=$!
+  for _ in {1..100}; do
+    ! run_in "${containers[server]}" -- "${health[@]}" >"$work/health.txt" 2>&1 ||
+      break
+    sleep 0.2
+  done
+  run_in "${containers[server]}" -- "${health[@]}" ||
+    { cat "$work/server.txt"; fail "the server is not healthy" "see above"; }
+  check "the server warns" [ -z "$(grep -i warn "$work/server.txt")" ]
+
+  run_in "${containers[train]}" -- millrace-train --servers 127.0.0.1:7000 \
+    --model sage --hidden 16 --layers 2 --fanouts 10,5 --batch-size 64 \
+    --epochs 2 --checkpoint /tmp/checkpoint
+  if $cuda; then
+    # There is no GPU: the program starts, finds its libraries and says so.
+    ! run_in "${containers[train-cuda]}" -- millrace-train --device cuda \
+      --servers 127.0.0.1:7000 --model sage --layers 2 --fanouts 10,5 \
+      --batch-size 64 --epochs 1 2>"$work/cuda.txt"
+    cat "$work/cuda.txt"
+    check "the trainer for GPUs lacks something" [ -z "$(grep \
+      -e 'shared object' -e 'not there' "$work/cuda.txt")" ]
+  fi
+  pid=$(pgrep -x millrace-server)
+  kill -TERM "$pid"
+  wait "$server" || status=$?
+  check "SIGTERM ends the server with $status" [ "$status" = 0 ]
+  buildah_here umount --all >/dev/null
+}
+
+if $only_try; then
+  ip link set lo up
+  try_images
+  exit
+fi
+need_package buildah:buildah ip:iproute2 jq:jq pgrep:procps
+if [[ -n $build ]]; then
+  debs=$work/debs
+  need_package dpkg-shlibdeps:dpkg-dev file:file
+  "$ROOT/deploy/debian/build.sh" --build "$build" "$debs"
+fi
+say "making a bare Debian 12"
+make_base
+build_images
+say "trying the images"
+options=(--only-try --work "$work")
+! $cuda || options+=(--cuda)
+unshare --net --mount --propagation unchanged --pid --fork --kill-child \
+  --mount-proc "$ROOT/tests/deploy/images_test.sh" "${options[@]}"
+say "all of the images work"
