@@ -37,6 +37,7 @@
 #include "server/rpc/leaf_handlers.h"
 #include "server/rpc/service.h"
 #include "server/scrubber.h"
+
 namespace millrace {
 namespace {
 
