@@ -4,8 +4,8 @@
 block after another in one shell, on free ports, and checks after each what the
 page says about it.
 
-Runs on Debian 12; as root it installs the packages `prometheus` and `openssl`
-if they are missing.
+Runs on Debian 12; as root it installs the packages `prometheus`, `openssl`
+and `curl` if they are missing.
 
 Usage: operations_test.py [--bin DIR]      DIR has the programs
 """
@@ -24,8 +24,8 @@ import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PACKAGES = {"prometheus": "prometheus", "promtool": "prometheus",
-            "openssl": "openssl"}
-PORTS = (7001, 7002, 7003, 7004, 7081, 7082, 7083, 7084, 7091, 9090)
+            "openssl": "openssl", "curl": "curl"}
+PORTS = (7001, 7002, 7003, 7004, 7101, 7102, 7103, 7104, 7201, 9091)
 SHIFT = 10_000  # added to these, so that a fleet that runs here is left alone
 
 
@@ -101,7 +101,7 @@ class OperationsTest(unittest.TestCase):
     def ask(self, path):
         """The answer of Prometheus."""
         with urllib.request.urlopen(
-                f"http://127.0.0.1:{9090 + SHIFT}/api/v1/{path}") as answer:
+                f"http://127.0.0.1:{9091 + SHIFT}/api/v1/{path}") as answer:
             return json.load(answer)["data"]
 
     def await_true(self, what, condition, seconds):
@@ -119,9 +119,9 @@ class OperationsTest(unittest.TestCase):
         return sum(int(sample["value"][1]) for sample in
                    self.ask("query?query=up{job='millrace-server'}")["result"])
 
-    def page(self, port):
+    def page(self, port, name=""):
         with urllib.request.urlopen(
-                f"http://127.0.0.1:{port + SHIFT}/") as answer:
+                f"http://127.0.0.1:{port + SHIFT}/{name}") as answer:
             return answer.read().decode()
 
     def active_alerts(self):
@@ -137,20 +137,19 @@ class OperationsTest(unittest.TestCase):
             self.shell.run(steps[name])
         output = self.shell.run(steps["Is it there"])
         self.assertEqual(len(re.findall(r"^localhost:\d+ +ready ", output,
-                                        re.MULTILINE)), 5, output)
+                                        re.MULTILINE)), 8, output)
 
         output = self.shell.run(steps["Prometheus"])
         self.assertIn("SUCCESS", output)
         self.await_true("four targets are up",
                         lambda: self.targets_up() == 4, 60)
-        self.assertIn("<html", self.page(7081))
+        self.assertIn("<html", self.page(7101))
         self.await_true(
             "all rules are evaluated",
             lambda: {rule["health"] for group in self.ask("rules")["groups"]
                      for rule in group["rules"]} == {"ok"}, 60)
 
-        output = self.shell.run(steps["Train"])
-        self.assertIn("best epoch", output)
+        self.shell.run(steps["Train"])
 
         lose, start = steps["Lose a server"].split("millrace-server", 1)
         output = self.shell.run(lose)
@@ -160,10 +159,12 @@ class OperationsTest(unittest.TestCase):
                         60)
         output = self.shell.run("millrace-server" + start)
         self.assertRegex(output, rf"localhost:{7001 + SHIFT} +ready")
+        self.assertIn("millrace_trainer_steps_total", self.page(7201, "metrics"))
         self.await_true("four targets are up again",
                         lambda: self.targets_up() == 4, 60)
 
-        self.shell.run(steps["Stop"])
+        output = self.shell.run(steps["Stop"])
+        self.assertIn("best epoch", output)
         self.shell.run("wait")
         for port in (7001, 7002, 7003, 7004):
             log = (self.folder / "fleet" / f"{port + SHIFT}.log").read_text()
