@@ -54,14 +54,13 @@ std::string ShortBytes(uint64_t bytes) {
   double value = static_cast<double>(bytes) / 1024;
   size_t unit = 0;
   for (; value >= 1023.5; ++unit) value /= 1024;
-  return absl::StrFormat(value < 9.95 ? "%.1f%c" : "%.0f%c", value,
-                         kUnits[unit]);
+  return absl::StrFormat("%.*f%c", value < 9.95 ? 1 : 0, value, kUnits[unit]);
 }
 
 // "7.5" or "12" milliseconds.
 std::string Milliseconds(absl::Duration time) {
   const double milliseconds = absl::ToDoubleMilliseconds(time);
-  return absl::StrFormat(milliseconds < 9.95 ? "%.1f" : "%.0f", milliseconds);
+  return absl::StrFormat("%.*f", milliseconds < 9.95 ? 1 : 0, milliseconds);
 }
 
 std::string Row(const std::vector<FleetMemberInfo>& members, size_t index) {

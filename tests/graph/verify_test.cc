@@ -399,8 +399,10 @@ TEST_F(VerifyTest, CatchesWrongIdsOfNodesThatAreElsewhere) {
     ASSERT_TRUE(BuildStore(SmallGraph(), 2, {owners}, path()).ok());
     fs::remove_all(path() / PartName(1));
     EXPECT_EQ(VerifyStore(path(), {0}), absl::OkStatus());
-    std::visit([&](const auto& edit) { Change(damage.file, edit); },
-               damage.edit);
+    // Clang 14 cannot capture a structured binding.
+    std::visit(
+        [&, &file = damage.file](const auto& edit) { Change(file, edit); },
+        damage.edit);
     const absl::Status status = VerifyStore(path(), {0});
     EXPECT_THAT(std::string(status.message()),
                 AllOf(HasSubstr(damage.place), HasSubstr(damage.what)));

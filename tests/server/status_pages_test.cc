@@ -153,7 +153,7 @@ TEST_F(StatusPagesTest, ShowTheFleetToPeople) {
   EXPECT_EQ(json["missing_partitions"], nlohmann::json::array());
   ASSERT_EQ(json["servers"].size(), 1u);
   EXPECT_EQ(json["servers"][0]["address"], "this.example:7000");
-  EXPECT_EQ(json["servers"][0]["partitions"], nlohmann::json({0}));
+  EXPECT_EQ(json["servers"][0]["partitions"], nlohmann::json::array({0}));
   EXPECT_TRUE(server->Drain(absl::Seconds(10)));
   EXPECT_THAT(Get("/status.json"), HasSubstr("\"state\":\"draining\""));
 }

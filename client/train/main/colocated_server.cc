@@ -142,7 +142,10 @@ class ColocatedServer::Keeper {
   // Waits for `limit` at most. Returns nullopt if the server is still starting.
   std::optional<absl::Status> WaitForStart(absl::Duration limit) {
     MutexLock lock(&mutex_);
-    changed_.WaitFor(&mutex_, limit, [this] { return started_.has_value(); });
+    changed_.WaitFor(&mutex_, limit,
+                     [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+                       return started_.has_value();
+                     });
     return started_;
   }
 
