@@ -23,8 +23,14 @@ set(MILLRACE_TOOL_TESTS
 set(MILLRACE_LARGE_TESTS
     excluded_edges_test large_requests_test walk_budget_test)
 
+# Tests of the memory, the threads and the time that programs take, of which they
+# take more under a sanitizer.
+set(MILLRACE_USAGE_TESTS
+    plan_test process_metrics_test)
+
 set(MILLRACE_NOT_UNDER_ADDRESS
-    ${MILLRACE_ORACLE_TESTS} ${MILLRACE_TOOL_TESTS} ${MILLRACE_LARGE_TESTS})
+    ${MILLRACE_ORACLE_TESTS} ${MILLRACE_TOOL_TESTS} ${MILLRACE_LARGE_TESTS}
+    ${MILLRACE_USAGE_TESTS})
 
 # Tests that start gRPC or HTTP servers. Debian's gRPC and CivetWeb are not
 # instrumented, so ThreadSanitizer does not see how they order memory and reports
@@ -78,7 +84,8 @@ set(MILLRACE_SERIAL_TESTS
 # Nor does a build for ThreadSanitizer run the tests in Python or Bash, which
 # start programs.
 set(MILLRACE_NOT_UNDER_THREAD
-    ${MILLRACE_ORACLE_TESTS} ${MILLRACE_FLEET_TESTS} ${MILLRACE_SERIAL_TESTS})
+    ${MILLRACE_ORACLE_TESTS} ${MILLRACE_FLEET_TESTS} ${MILLRACE_SERIAL_TESTS}
+    ${MILLRACE_USAGE_TESTS})
 
 # Tests that read the larger graphs of tests/run.sh --data.
 set(MILLRACE_DATA_TESTS
