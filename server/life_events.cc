@@ -54,12 +54,13 @@ void LogServing(const SamplerServer& server, const Store& store,
 }
 
 void LogEnded(const absl::Status& status, absl::Duration uptime) {
-  const std::string why = !status.ok() ? FirstLine(status) : InterruptName();
+  const bool stopped =
+      status.ok() || (absl::IsCancelled(status) && Interrupted());
   const LogFields fields = {
-      {"why", why},
+      {"why", stopped ? InterruptName() : FirstLine(status)},
       {"uptime_seconds",
        absl::ToDoubleSeconds(absl::Trunc(uptime, absl::Milliseconds(1)))}};
-  if (status.ok()) {
+  if (stopped) {
     LogInfo(LogComponent::kServer, "ended", fields);
   } else {
     LogError(LogComponent::kServer, "ended", fields);

@@ -31,8 +31,8 @@ void LogStarting(const ServerStart& start);
 void LogServing(const SamplerServer& server, const Store& store,
                 const std::string& address, absl::Duration loading);
 
-// Comes last: the signal or the failure that ended the server, and how long
-// it ran.
+// Comes last: the signal or the failure that ended the server, even while it
+// opened its store, and how long it ran. Only a failure is logged as an error.
 void LogEnded(const absl::Status& status, absl::Duration uptime);
 
 }  // namespace millrace

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/life_events.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <cstdlib>
+
+#include "common/base/interrupt.h"
+#include "common/base/log.h"
+
+namespace millrace {
+namespace {
+
+// Ends the process after a server that ended with `status` has logged that.
+// `signal` interrupts it before; 0 means none.
+void EndServer(const absl::Status& status, int signal) {
+  SetUpLog(LogComponent::kServer);
+  InstallInterruptHandler();
+  if (signal != 0) raise(signal);
+  LogEnded(status, absl::Milliseconds(1500));
+  std::exit(0);
+}
+
+// These tests run in child processes, because a signal affects the whole
+// process.
+TEST(LogEndedDeathTest, SignalIsTheReasonEvenWhileTheStoreOpens) {
+  for (const absl::Status& status :
+       {absl::OkStatus(), absl::CancelledError("interrupted")}) {
+    EXPECT_EXIT(EndServer(status, SIGTERM), ::testing::ExitedWithCode(0),
+                " info server ended why=SIGTERM uptime_seconds=1.5\n");
+    EXPECT_EXIT(EndServer(status, SIGINT), ::testing::ExitedWithCode(0),
+                " info server ended why=SIGINT uptime_seconds=1.5\n");
+  }
+}
+
+TEST(LogEndedDeathTest, FailureIsAnError) {
+  const absl::Status status = absl::NotFoundError("no store at x\nmake one");
+  for (const int signal : {0, SIGINT}) {
+    EXPECT_EXIT(EndServer(status, signal), ::testing::ExitedWithCode(0),
+                " error server ended why=\"no store at x\" uptime_seconds=1.5");
+  }
+  EXPECT_EXIT(EndServer(absl::CancelledError("given up"), 0),
+              ::testing::ExitedWithCode(0),
+              " error server ended why=\"given up\"");
+}
+
+}  // namespace
+}  // namespace millrace
