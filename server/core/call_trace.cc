@@ -20,6 +20,7 @@ void AppendHop(const CallTrace::Hop& hop, LogFields& fields) {
   if (hop.slowest_partition < 0) return;
   fields.push_back({name + "_wait_ms", MillisecondsOf(hop.waiting)});
   fields.push_back({name + "_slowest_partition", hop.slowest_partition});
+  if (hop.slowest_server.empty()) return;
   fields.push_back({name + "_slowest_server", hop.slowest_server});
 }
 

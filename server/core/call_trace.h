@@ -24,9 +24,9 @@ class CallTrace {
     int number = 0;
     absl::Duration total;
     absl::Duration waiting;  // for the owners of other partitions
-    // The owner that answered last; -1 if no other was asked.
+    // The owner that answered last, or failed; -1 if no other was asked.
     int slowest_partition = -1;
-    std::string slowest_server = {};
+    std::string slowest_server = {};  // empty if there was none to ask
   };
 
   struct BatchName {

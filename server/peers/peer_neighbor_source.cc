@@ -178,24 +178,37 @@ absl::Status PeerNeighborSource::ExpandHop(const DrawContext& context,
   return absl::OkStatus();
 }
 
+void PeerNeighborSource::NoteSlowest(const PeerExpand& call) {
+  if (scope_.trace == nullptr) return;
+  traced_hop_.slowest_partition = call.partition();
+  traced_hop_.slowest_server = call.answered_by();
+}
+
+absl::Status PeerNeighborSource::StartCall(PeerExpand& call) {
+  const SteadyTime begin = SteadyNow();
+  absl::Status status = call.Start();
+  peer_wait_ += SteadyNow() - begin;
+  if (!status.ok()) NoteSlowest(call);
+  return status;
+}
+
 // A call that was waited for after all others have ended is the slowest.
 absl::Status PeerNeighborSource::FinishCalls(
     const std::vector<std::unique_ptr<PeerExpand>>& calls) {
   constexpr absl::Duration kWaited = absl::Microseconds(50);
   SteadyTime before = SteadyNow();
-  const PeerExpand* slowest = calls.empty() ? nullptr : calls.back().get();
-  for (const auto& call : calls) {
-    MILLRACE_RETURN_IF_ERROR(call->Finish());
+  bool waited = false;
+  absl::Status status;
+  for (size_t i = 0; i < calls.size() && status.ok(); ++i) {
+    status = calls[i]->Finish();
     const SteadyTime now = SteadyNow();
-    if (now - before > kWaited) slowest = call.get();
+    const bool waited_here = now - before > kWaited;
+    if (waited_here || !waited) NoteSlowest(*calls[i]);
+    waited |= waited_here;
     peer_wait_ += now - before;
     before = now;
   }
-  if (scope_.trace != nullptr && slowest != nullptr) {
-    traced_hop_.slowest_partition = slowest->partition();
-    traced_hop_.slowest_server = slowest->answered_by();
-  }
-  return absl::OkStatus();
+  return status;
 }
 
 absl::Status PeerNeighborSource::ExpandByOwner(const HopContext& hop,
@@ -208,9 +221,7 @@ absl::Status PeerNeighborSource::ExpandByOwner(const HopContext& hop,
     std::vector<OwnedFrontier>& owned = groups.owned[part];
     MILLRACE_RETURN_IF_ERROR(hop.budget.ExpectReply(AskedFrontiers(owned)));
     calls.push_back(std::make_unique<PeerExpand>(hop, sets, part, owned));
-    const SteadyTime starting = SteadyNow();
-    MILLRACE_RETURN_IF_ERROR(calls.back()->Start());
-    peer_wait_ += SteadyNow() - starting;
+    MILLRACE_RETURN_IF_ERROR(StartCall(*calls.back()));
   }
   // Draws from the local lists while the calls are in flight.
   MILLRACE_RETURN_IF_ERROR(DrawAllHere(hop, groups));

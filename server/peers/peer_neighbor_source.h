@@ -50,8 +50,12 @@ class PeerNeighborSource final : public NeighborSource {
                          std::span<const Frontier> frontiers,
                          std::span<Picks> picks);
   absl::Status ExpandByOwner(const HopContext& hop, std::span<Picks> picks);
+  // The following two count what they wait for, and note the slowest owner,
+  // even if they fail.
+  absl::Status StartCall(PeerExpand& call);
   absl::Status FinishCalls(
       const std::vector<std::unique_ptr<PeerExpand>>& calls);
+  void NoteSlowest(const PeerExpand& call);
 
   const CallScope& scope_;
   HopBudget& budget_;

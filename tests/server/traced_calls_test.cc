@@ -3,13 +3,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
 
+#include "common/base/mutex.h"
 #include "common/grpc/request_id.h"
 #include "server/server.h"
 #include "tests/support/captured_log.h"
 #include "tests/support/eventually.h"
 #include "tests/support/fleet_harness.h"
+#include "tests/support/scripted_sampler.h"
+#include "tests/support/wide_graph.h"
 
 namespace millrace {
 namespace {
@@ -31,16 +35,16 @@ ServerOptions Traced(absl::Duration limit) {
   return options;
 }
 
-// Samples at partition 0, and asks partition 1 for its lists.
-absl::Status Sample(FleetHarness& fleet, const std::string& id) {
+// Samples at partition 0, and asks the others for their lists.
+absl::Status Sample(v1::Sampler::Stub& home, const std::string& id,
+                    absl::Duration deadline = absl::Seconds(30)) {
   JobSpec job;
   job.fanouts = {4, 4};
-  job.batch_size = 4;
+  job.batch_size = 64;
   ::grpc::ClientContext context;
-  SetDeadline(context, absl::Seconds(30));
+  SetDeadline(context, deadline);
   context.AddMetadata(kRequestIdKey, id);
-  return Collect(*fleet.Stub(0)->Sample(&context,
-                                        SampleRequestOf(job, Columns(), 0)))
+  return Collect(*home.Sample(&context, SampleRequestOf(job, Columns(), 0)))
       .status;
 }
 
@@ -48,7 +52,7 @@ absl::Status Sample(FleetHarness& fleet, const std::string& id) {
 bool SampleUntil(FleetHarness& fleet, const std::string& id,
                  const CapturedLog& log, const std::string& text) {
   return Eventually([&] {
-    EXPECT_EQ(Sample(fleet, id), absl::OkStatus());
+    EXPECT_EQ(Sample(*fleet.Stub(0), id), absl::OkStatus());
     return log.text().find(text) != std::string::npos;
   });
 }
@@ -92,11 +96,68 @@ TEST(TracedCallsTest, OnlySlowCallsAreLoggedAndNoneWithoutTheOption) {
     const CapturedLog log;
     {
       FleetHarness fleet(SmallGraph(), 2, Traced(limit));
-      ASSERT_EQ(Sample(fleet, "trainer"), absl::OkStatus());
+      ASSERT_EQ(Sample(*fleet.Stub(0), "trainer"), absl::OkStatus());
     }
     EXPECT_THAT(log.text(), Not(HasSubstr("slow")));
     EXPECT_THAT(log.text(), Not(HasSubstr("trainer")));
   }
+}
+
+// A server of partition 0 of three, whose peers may be no good. It asks
+// partitions 1 and 2, in this order.
+class FailedOwnerTest : public ::testing::Test {
+ protected:
+  void StartHome(const std::string& peers) {
+    ServerOptions options = Traced(absl::Nanoseconds(1));
+    options.peers = peers;
+    options.peer_wait = absl::Seconds(1);
+    home_ = SamplerServer::Start(
+                Store::Open(fleet_.store()->path(), {0}).value(), options)
+                .value();
+  }
+
+  // Samples until the trace of a call that failed is logged.
+  bool SampleInVain(const std::string& code) {
+    const auto stub = v1::Sampler::NewStub(::grpc::CreateCustomChannel(
+        home_->address(), ::grpc::InsecureChannelCredentials(),
+        ClientChannelArguments()));
+    return Eventually([&] {
+      EXPECT_FALSE(Sample(*stub, "failed", absl::Seconds(3)).ok());
+      return log_.text().find(
+                 "request_id=failed method=Sample "
+                 "client=127.0.0.1 code=" +
+                 code) != std::string::npos;
+    });
+  }
+
+  const CapturedLog log_;  // first: servers log until they end
+  FleetHarness fleet_{testing::WideGraph(300, 5, 8), 3};
+  std::unique_ptr<SamplerServer> home_;
+};
+
+TEST_F(FailedOwnerTest, OwnerThatDoesNotAnswerIsTheSlowest) {
+  Notification end;
+  testing::ScriptedSampler silent(fleet_.Stub(1),
+                                  testing::ScriptedSampler::Script());
+  silent.OnExpand([&end] {
+    end.WaitForNotification();
+    return ::grpc::Status::OK;
+  });
+  StartHome(silent.address() + "," + fleet_.server(2).address());
+  EXPECT_TRUE(SampleInVain("DEADLINE_EXCEEDED")) << log_.text();
+  EXPECT_THAT(log_.text(), ContainsRegex("_wait_ms=[0-9][0-9][0-9][0-9.]* "
+                                         "hop0_slowest_partition=1 "
+                                         "hop0_slowest_server=" +
+                                         silent.address() + " gather_ms="));
+  end.Notify();
+}
+
+TEST_F(FailedOwnerTest, AbsentOwnerIsTheSlowest) {
+  StartHome(fleet_.server(1).address());
+  EXPECT_TRUE(SampleInVain("UNAVAILABLE")) << log_.text();
+  EXPECT_THAT(log_.text(), ContainsRegex("_wait_ms=[0-9][0-9][0-9][0-9.]* "
+                                         "hop0_slowest_partition=2 "
+                                         "gather_ms="));
 }
 
 }  // namespace

@@ -55,6 +55,10 @@ TEST(CallTraceTest, BatchHasItsNameAndHops) {
                  .waiting = absl::Milliseconds(6),
                  .slowest_partition = 1,
                  .slowest_server = "10.0.0.2:7000"});
+  trace.NoteHop({.number = 2,
+                 .total = absl::Milliseconds(3),
+                 .waiting = absl::Milliseconds(2),
+                 .slowest_partition = 3});
   trace.NoteSampling(absl::Milliseconds(9));
   trace.NoteWork(At(10'001), At(10'012), 7);
   trace.NoteStatus("Sample", absl::UnavailableError("x"));
@@ -65,6 +69,7 @@ TEST(CallTraceTest, BatchHasItsNameAndHops) {
                 "total_ms=20 read_ms=1 queue_ms=0 epoch=3 batch=1234 "
                 "partition=2 sample_ms=9 hop0_ms=2 hop1_ms=7 hop1_wait_ms=6 "
                 "hop1_slowest_partition=1 hop1_slowest_server=10.0.0.2:7000 "
+                "hop2_ms=3 hop2_wait_ms=2 hop2_slowest_partition=3 "
                 "gather_ms=2 send_ms=0 bytes=7\n"));
 }
 
