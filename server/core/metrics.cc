@@ -93,10 +93,12 @@ struct ServerMetrics::State {
 ServerMetrics::ServerMetrics() : state_(std::make_unique<State>()) {}
 ServerMetrics::~ServerMetrics() = default;
 
-void ServerMetrics::StartCall(std::string_view method, uint64_t bytes) {
-  const size_t index = IndexOf(method);
-  state_->received[index]->Increment(static_cast<double>(bytes));
-  state_->in_flight[index]->Increment();
+void ServerMetrics::AddRequest(std::string_view method, uint64_t bytes) {
+  state_->received[IndexOf(method)]->Increment(static_cast<double>(bytes));
+}
+
+void ServerMetrics::StartCall(std::string_view method) {
+  state_->in_flight[IndexOf(method)]->Increment();
 }
 
 void ServerMetrics::StopCall(std::string_view method) {

@@ -23,8 +23,10 @@ class ServerMetrics {
   ServerMetrics(const ServerMetrics&) = delete;
   ServerMetrics& operator=(const ServerMetrics&) = delete;
 
-  // A request of `bytes` bytes has arrived, whose call runs from now on.
-  void StartCall(std::string_view method, uint64_t bytes);
+  // A request of `bytes` bytes has arrived, whose call may be refused.
+  void AddRequest(std::string_view method, uint64_t bytes);
+  // A call runs from now on.
+  void StartCall(std::string_view method);
   // It no longer runs. Each StartCall() has one.
   void StopCall(std::string_view method);
   // Counts a call that has ended, `time` after it arrived, whether or not it

@@ -47,10 +47,11 @@ absl::Status IncomingCall::FinishReading(bool ok) {
     return absl::InvalidArgumentError(
         "the call has no request\nsend one message");
   }
-  absl::Status status = limits_.running.Enter(context_, client_, deadline_);
-  running_ = status.ok();
-  if (running_) core_.metrics.StartCall(method_, message_.Length());
-  return status;
+  core_.metrics.AddRequest(method_, message_.Length());
+  MILLRACE_RETURN_IF_ERROR(limits_.running.Enter(context_, client_, deadline_));
+  running_ = true;
+  core_.metrics.StartCall(method_);
+  return absl::OkStatus();
 }
 
 absl::Status IncomingCall::ReserveRequest(

@@ -11,6 +11,7 @@
 #include "common/graph/manifest.h"
 #include "tests/support/eventually.h"
 #include "tests/support/fleet_harness.h"
+#include "tests/support/raw_http2.h"
 
 namespace millrace {
 namespace {
@@ -183,6 +184,33 @@ TEST_F(MetricsOfCallsTest, DescribeTellsTheLoad) {
   EXPECT_LE(start, SteadyNow());
   EXPECT_FALSE(reply.leaf_only());
   EXPECT_EQ(reply.failure(), "");
+}
+
+// The server starts to drain while it reads a request, which takes the only
+// place there is for that.
+TEST(ReceivedBytesTest, CountRefusedRequestsToo) {
+  ServerOptions options;
+  options.max_reading_calls = 1;
+  FleetHarness fleet(SmallGraph(), 1, options);
+  const SamplerServer& server = fleet.server(0);
+  testing::RawHttp2 client(server.address());
+  const uint32_t stream = client.Open("/millrace.v1.Sampler/Sample");
+  v1::GatherRequest gather;
+  gather.set_column(v1::NODE_COLUMN_FEATURE);
+  EXPECT_TRUE(Eventually([&] {
+    const absl::Status status = CallGather(*fleet.Stub(0), gather).status;
+    return absl::IsResourceExhausted(status);
+  }));
+  EXPECT_TRUE(fleet.server(0).Drain(absl::Seconds(30)));
+  const std::string received = OfMethod("received_bytes_total", "Sample");
+  EXPECT_EQ(ValueOf(server, received), 0);
+  const std::string request = Request(0).SerializeAsString();
+  client.SendRequest(stream, request);
+  EXPECT_TRUE(AwaitValue(server,
+                         "refused_calls_total{method=\"Sample\",reason="
+                         "\"draining\"}",
+                         1));
+  EXPECT_EQ(ValueOf(server, received), static_cast<double>(request.size()));
 }
 
 // A batch that waits for an absent owner keeps a thread busy.

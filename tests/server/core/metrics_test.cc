@@ -79,19 +79,29 @@ TEST(ServerMetricsTest, CountsRefusalsByReason) {
 
 TEST(ServerMetricsTest, CallsAreInFlightUntilTheyStop) {
   ServerMetrics metrics;
-  metrics.StartCall("Expand", 30);
-  metrics.StartCall("Expand", 12);
-  metrics.StartCall("Gather", 5);
+  metrics.StartCall("Expand");
+  metrics.StartCall("Expand");
+  metrics.StartCall("Gather");
   metrics.StopCall("Expand");
+  const std::string text = Print(metrics);
+  for (const char* line : {"# TYPE millrace_calls_in_flight gauge",
+                           "millrace_calls_in_flight{method=\"Expand\"} 1",
+                           "millrace_calls_in_flight{method=\"Gather\"} 1",
+                           "millrace_calls_in_flight{method=\"Sample\"} 0"}) {
+    EXPECT_THAT(text, HasSubstr("\n" + std::string(line) + "\n"));
+  }
+}
+
+TEST(ServerMetricsTest, CountsBytesOfRequestsAndFrames) {
+  ServerMetrics metrics;
+  metrics.AddRequest("Expand", 30);
+  metrics.AddRequest("Expand", 12);
+  metrics.AddRequest("Gather", 5);
   metrics.AddBytes(30);
   metrics.AddBytes(13);
   const std::string text = Print(metrics);
   for (const char* line :
-       {"# TYPE millrace_calls_in_flight gauge",
-        "millrace_calls_in_flight{method=\"Expand\"} 1",
-        "millrace_calls_in_flight{method=\"Gather\"} 1",
-        "millrace_calls_in_flight{method=\"Sample\"} 0",
-        "# TYPE millrace_received_bytes_total counter",
+       {"# TYPE millrace_received_bytes_total counter",
         "millrace_received_bytes_total{method=\"Expand\"} 42",
         "millrace_received_bytes_total{method=\"Gather\"} 5",
         "# TYPE millrace_sent_bytes_total counter",
