@@ -7,6 +7,7 @@
 #include <prometheus/registry.h>
 
 #include <array>
+#include <atomic>
 #include <string>
 
 #include "common/base/check.h"
@@ -21,28 +22,65 @@ const prometheus::Histogram::BucketBoundaries kSeconds = {
 
 constexpr std::array<std::string_view, 6> kMethods = {
     "Sample", "Gather", "Expand", "HasEdges", "Resolve", "Describe"};
+// Those that servers call.
+constexpr std::array<std::string_view, 3> kPeerMethods = {"Expand", "HasEdges",
+                                                          "Resolve"};
+// OK and the errors; see absl::StatusCode.
+constexpr size_t kCodes = 17;
 
-size_t IndexOf(std::string_view method) {
+template <size_t kCount>
+size_t IndexOf(const std::array<std::string_view, kCount>& methods,
+               std::string_view method) {
   size_t index = 0;
-  while (index < kMethods.size() && kMethods[index] != method) ++index;
-  MILLRACE_CHECK(index < kMethods.size());
+  while (index < kCount && methods[index] != method) ++index;
+  MILLRACE_CHECK(index < kCount);
   return index;
+}
+size_t IndexOf(std::string_view method) { return IndexOf(kMethods, method); }
+
+// Adds a metric for each method to a family, so that all are there from the
+// start and a call need not look for its own.
+template <typename Metric, size_t kCount, typename... Args>
+std::array<Metric*, kCount> AddEach(
+    const std::array<std::string_view, kCount>& methods,
+    prometheus::Family<Metric>& family, const Args&... args) {
+  std::array<Metric*, kCount> metrics;
+  for (size_t i = 0; i < kCount; ++i) {
+    metrics[i] = &family.Add({{"method", std::string(methods[i])}}, args...);
+  }
+  return metrics;
 }
 
 template <typename Metric>
 using PerMethod = std::array<Metric*, kMethods.size()>;
 
-// Adds a metric for each method to a family, so that all are there from the
-// start and a call need not look for its own.
-template <typename Metric, typename... Args>
-PerMethod<Metric> AddEach(prometheus::Family<Metric>& family,
-                          const Args&... args) {
-  PerMethod<Metric> metrics;
-  for (size_t i = 0; i < kMethods.size(); ++i) {
-    metrics[i] = &family.Add({{"method", std::string(kMethods[i])}}, args...);
+// The counters of a family with the labels "method" and "code". Each is there
+// from the first call that it counts, and is looked up only then, because that
+// is slow.
+// Threads: any.
+class CallCounters {
+ public:
+  explicit CallCounters(prometheus::Family<prometheus::Counter>& family)
+      : family_(family) {}
+
+  void Count(std::string_view method, absl::StatusCode code) {
+    auto& found = counters_[IndexOf(method)][static_cast<size_t>(code)];
+    prometheus::Counter* counter = found.load(std::memory_order_acquire);
+    if (counter == nullptr) {
+      // Another thread that does the same gets the same counter.
+      counter = &family_.Add({{"method", std::string(method)},
+                              {"code", absl::StatusCodeToString(code)}});
+      found.store(counter, std::memory_order_release);
+    }
+    counter->Increment();
   }
-  return metrics;
-}
+
+ private:
+  using ByCode = std::array<std::atomic<prometheus::Counter*>, kCodes>;
+
+  prometheus::Family<prometheus::Counter>& family_;
+  std::array<ByCode, kMethods.size()> counters_ = {};
+};
 
 }  // namespace
 
@@ -58,22 +96,23 @@ struct ServerMetrics::State {
   }
 
   prometheus::Registry registry;
-  prometheus::Family<prometheus::Counter>& calls = Counters(
-      "millrace_calls_total", "Finished calls by RPC and status code.");
+  CallCounters calls{Counters("millrace_calls_total",
+                              "Finished calls by RPC and status code.")};
   prometheus::Family<prometheus::Counter>& refused =
       Counters("millrace_refused_calls_total", "Refused calls, by reason.");
   const PerMethod<prometheus::Histogram> call_seconds =
-      AddEach(Histograms("millrace_call_seconds",
+      AddEach(kMethods,
+              Histograms("millrace_call_seconds",
                          "Time from the arrival of a call to its end, by RPC."),
               kSeconds);
-  const PerMethod<prometheus::Counter> received =
-      AddEach(Counters("millrace_received_bytes_total",
-                       "Bytes of requests, by RPC, as they arrived."));
-  const PerMethod<prometheus::Gauge> in_flight =
-      AddEach(prometheus::BuildGauge()
-                  .Name("millrace_calls_in_flight")
-                  .Help("Calls that are running or waiting to run, by RPC.")
-                  .Register(registry));
+  const PerMethod<prometheus::Counter> received = AddEach(
+      kMethods, Counters("millrace_received_bytes_total",
+                         "Bytes of requests, by RPC, as they arrived."));
+  const PerMethod<prometheus::Gauge> in_flight = AddEach(
+      kMethods, prometheus::BuildGauge()
+                    .Name("millrace_calls_in_flight")
+                    .Help("Calls that are running or waiting to run, by RPC.")
+                    .Register(registry));
   prometheus::Counter& bytes =
       Counters("millrace_sent_bytes_total", "Payload bytes of streams.")
           .Add({});
@@ -84,9 +123,12 @@ struct ServerMetrics::State {
       Histograms("millrace_peer_wait_seconds",
                  "Time a batch waited for servers of other partitions.")
           .Add({}, kSeconds);
-  prometheus::Family<prometheus::Histogram>& peer_calls =
-      Histograms("millrace_peer_call_seconds",
-                 "Time that other servers took to answer a call, by RPC.");
+  const std::array<prometheus::Histogram*, kPeerMethods.size()> peer_calls =
+      AddEach(
+          kPeerMethods,
+          Histograms("millrace_peer_call_seconds",
+                     "Time that other servers took to answer a call, by RPC."),
+          kSeconds);
   RecentCalls samples{SteadyNow()};
 };
 
@@ -108,10 +150,7 @@ void ServerMetrics::StopCall(std::string_view method) {
 void ServerMetrics::CountCall(std::string_view method,
                               const absl::Status& status, absl::Duration time) {
   state_->call_seconds[IndexOf(method)]->Observe(absl::ToDoubleSeconds(time));
-  state_->calls
-      .Add({{"method", std::string(method)},
-            {"code", absl::StatusCodeToString(status.code())}})
-      .Increment();
+  state_->calls.Count(method, status.code());
   const std::string_view refusal = RefusalOf(status);
   if (!refusal.empty()) {
     state_->refused
@@ -136,8 +175,8 @@ void ServerMetrics::ObserveSample(absl::Duration hops,
 
 void ServerMetrics::ObservePeerCall(std::string_view method,
                                     absl::Duration time) {
-  state_->peer_calls.Add({{"method", std::string(method)}}, kSeconds)
-      .Observe(absl::ToDoubleSeconds(time));
+  state_->peer_calls[IndexOf(kPeerMethods, method)]->Observe(
+      absl::ToDoubleSeconds(time));
 }
 
 RecentCalls::Summary ServerMetrics::recent_samples() const {

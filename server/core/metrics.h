@@ -38,7 +38,8 @@ class ServerMetrics {
   // Records the time taken by all hops of one batch, and the part of it spent
   // waiting for other servers.
   void ObserveSample(absl::Duration hops, absl::Duration peer_wait);
-  // Records the time that another server took to answer a call.
+  // Records the time that another server took to answer a call of "Expand",
+  // "HasEdges" or "Resolve", or to fail.
   void ObservePeerCall(std::string_view method, absl::Duration time);
 
   // Sample calls that ended well.

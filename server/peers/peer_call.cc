@@ -41,9 +41,11 @@ class PeerCall::Attempt final : public HedgedRequest {
 
   void Finish(absl::Status status,
               std::shared_ptr<FleetMember> replica) override {
-    call_.scope_.core.metrics.ObservePeerCall(
-        call_.method_.substr(call_.method_.rfind('/') + 1),
-        SteadyNow() - start_);
+    // A call that was cancelled says nothing about the other server.
+    if (!absl::IsCancelled(status)) {
+      call_.scope_.core.metrics.ObservePeerCall(call_.rpc_,
+                                                SteadyNow() - start_);
+    }
     status_ = std::move(status);
     replica_ = std::move(replica);
     end_.Notify();
@@ -70,6 +72,7 @@ PeerCall::PeerCall(const CallScope& scope, int partition, Hedging::Kind kind,
       partition_(partition),
       kind_(kind),
       method_(std::move(method)),
+      rpc_(method_.substr(method_.rfind('/') + 1)),
       picker_(scope, partition) {}
 
 PeerCall::~PeerCall() {

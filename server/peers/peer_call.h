@@ -55,6 +55,7 @@ class PeerCall {
   const int partition_;
   const Hedging::Kind kind_;
   const std::string method_;
+  const std::string rpc_;  // the last part of method_, such as "Expand"
   PeerPicker picker_;
   ::grpc::ByteBuffer request_;
   // In flight, or null; both are shared with the calls to the replicas.

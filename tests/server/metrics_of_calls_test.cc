@@ -6,12 +6,15 @@
 #include <cmath>
 #include <string>
 
+#include "common/base/mutex.h"
 #include "common/base/process_usage.h"
 #include "common/base/steady_time.h"
 #include "common/graph/manifest.h"
 #include "tests/support/eventually.h"
 #include "tests/support/fleet_harness.h"
 #include "tests/support/raw_http2.h"
+#include "tests/support/scripted_sampler.h"
+#include "tests/support/wide_graph.h"
 
 namespace millrace {
 namespace {
@@ -102,6 +105,41 @@ TEST_F(MetricsOfCallsTest, PeerCallsAreTheOthersCalls) {
   EXPECT_LE(ValueOf(home, "peer_wait_seconds_sum"),
             ValueOf(home, OfMethod("peer_call_seconds_sum", "Expand")) + 0.05);
   EXPECT_GT(ValueOf(fleet_.server(1), "leaf_busy_seconds_total"), 0);
+}
+
+// The first hop needs partitions 1 and 2. The former fails, so the call to the
+// latter, which does not answer, is cancelled.
+TEST(PeerCallSecondsTest, LeaveOutCallsThatWereCancelled) {
+  FleetHarness fleet(testing::WideGraph(300, 5, 8), 3);
+  Notification end;
+  testing::ScriptedSampler failing(fleet.Stub(1), {});
+  testing::ScriptedSampler silent(fleet.Stub(2), {});
+  failing.OnExpand(
+      [] { return ::grpc::Status(::grpc::StatusCode::INTERNAL, "broken"); });
+  silent.OnExpand([&end] {
+    end.WaitForNotification();
+    return ::grpc::Status::OK;
+  });
+  ServerOptions options;
+  options.peers = failing.address() + "," + silent.address();
+  const auto home =
+      SamplerServer::Start(Store::Open(fleet.store()->path(), {0}).value(),
+                           options)
+          .value();
+  const auto stub = v1::Sampler::NewStub(::grpc::CreateCustomChannel(
+      home->address(), ::grpc::InsecureChannelCredentials(),
+      ClientChannelArguments()));
+  JobSpec spec;
+  spec.fanouts = {-1, -1};
+  spec.batch_size = 64;
+  const absl::Status status =
+      CallSample(*stub, SampleRequestOf(spec, Columns(), 0)).status;
+  EXPECT_TRUE(absl::IsInternal(status)) << status;
+  EXPECT_TRUE(
+      AwaitValue(*home, "calls_total{code=\"INTERNAL\",method=\"Sample\"}", 1));
+  EXPECT_EQ(ValueOf(*home, "peer_calls_total"), 2);
+  EXPECT_EQ(ValueOf(*home, OfMethod("peer_call_seconds_count", "Expand")), 1);
+  end.Notify();
 }
 
 TEST_F(MetricsOfCallsTest, RefusalsHaveReasons) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "server/load/refusal.h"
@@ -47,10 +48,34 @@ TEST(ServerMetricsTest, CountsCallsByMethodAndCode) {
         "millrace_call_seconds_sum{method=\"Expand\"} 8",
         // Other methods are there, too.
         "millrace_call_seconds_count{method=\"Resolve\"} 0",
+        "millrace_peer_call_seconds_count{method=\"Resolve\"} 0",
         "millrace_received_bytes_total{method=\"Describe\"} 0"}) {
     EXPECT_THAT(text, HasSubstr("\n" + std::string(line) + "\n"));
   }
   EXPECT_THAT(text, Not(HasSubstr("millrace_refused_calls_total{")));
+}
+
+TEST(ServerMetricsTest, CountsCallsOfAllThreads) {
+  ServerMetrics metrics;
+  constexpr int kThreads = 4, kCalls = 1000;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&metrics] {
+      for (int call = 0; call < kCalls; ++call) {
+        metrics.CountCall("Gather", absl::OkStatus(), absl::Seconds(1));
+        metrics.CountCall("Describe", absl::UnauthenticatedError("x"),
+                          absl::Seconds(1));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const std::string text = Print(metrics);
+  const std::string count = std::to_string(kThreads * kCalls);
+  for (const char* labels : {"code=\"OK\",method=\"Gather\"",
+                             "code=\"UNAUTHENTICATED\",method=\"Describe\""}) {
+    EXPECT_THAT(text, HasSubstr("\nmillrace_calls_total{" +
+                                std::string(labels) + "} " + count + "\n"));
+  }
 }
 
 TEST(ServerMetricsTest, CountsRefusalsByReason) {
