@@ -24,6 +24,19 @@ thread_local const std::string* current_request = nullptr;
 // spdlog.
 thread_local const LogEvent* current_event = nullptr;
 
+// Makes an event the current one while it is logged, even if that fails.
+class CurrentEvent {
+ public:
+  explicit CurrentEvent(const LogEvent& event) { current_event = &event; }
+  ~CurrentEvent() { current_event = nullptr; }
+  CurrentEvent(const CurrentEvent&) = delete;
+  CurrentEvent& operator=(const CurrentEvent&) = delete;
+};
+
+// The name of the logger that SetUpLog() makes, whose LineFormatter lays out
+// the current event. A program that uses this library may log in another way.
+constexpr char kOwnLogger[] = "millrace";
+
 spdlog::level::level_enum ToSpdlog(LogLevel level) {
   switch (level) {
     case LogLevel::kDebug:
@@ -93,9 +106,10 @@ void Log(LogLevel level, LogComponent component, const std::string& message,
                           .message = message,
                           .fields = fields,
                           .request_id = current_request};
-  current_event = &event;
-  spdlog::log(ToSpdlog(level), "{}", LogText(event));
-  current_event = nullptr;
+  const CurrentEvent current(event);
+  const bool own = spdlog::default_logger_raw()->name() == kOwnLogger;
+  const std::string text = own ? "" : LogText(event);
+  spdlog::log(ToSpdlog(level), "{}", own ? message : text);
 }
 
 }  // namespace
@@ -147,7 +161,7 @@ LogRequest::~LogRequest() { current_request = before_; }
 void SetUpLog(LogComponent own) {
   own_component = own;
   auto logger = std::make_shared<spdlog::logger>(
-      "millrace", std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
+      kOwnLogger, std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
   logger->set_formatter(std::make_unique<LineFormatter>());
   logger->flush_on(spdlog::level::debug);
   spdlog::set_default_logger(std::move(logger));

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -15,7 +16,9 @@
 #include "absl/time/time.h"
 #include "common/base/log_limit.h"
 #include "common/base/log_line.h"
+#include "spdlog/sinks/base_sink.h"
 #include "spdlog/spdlog.h"
+#include "tests/support/captured_log.h"
 #include "tests/support/captured_output.h"
 
 namespace millrace {
@@ -159,6 +162,28 @@ TEST_F(LogTest, EventsWithinARequestHaveItsId) {
   EXPECT_THAT(lines[0], HasSubstr("one request_id=outer-1"));
   EXPECT_THAT(lines[1], HasSubstr("two request_id=inner-2 n=1"));
   EXPECT_THAT(lines[2], HasSubstr("three request_id=outer-1"));
+}
+
+// A sink that fails in the middle of an event.
+class FailingSink final : public spdlog::sinks::base_sink<std::mutex> {
+  void sink_it_(const spdlog::details::log_msg&) override { throw 7; }
+  void flush_() override {}
+};
+
+TEST_F(LogTest, EventThatFailedIsNotLoggedInPlaceOfTheNext) {
+  spdlog::set_default_logger(std::make_shared<spdlog::logger>(
+      "failing", std::make_shared<FailingSink>()));
+  EXPECT_THROW(LogInfo("an event", {{"n", 1}}), int);
+  const std::vector<std::string> lines =
+      Lines([] { spdlog::warn("of a library"); });
+  ASSERT_EQ(lines.size(), 1);
+  EXPECT_THAT(lines[0], HasSubstr("Z warning train of a library"));
+}
+
+TEST_F(LogTest, LoggersOfOthersGetTheWholeText) {
+  const testing::CapturedLog log;
+  LogWarning("it broke\nmend it", {{"n", 1}});
+  EXPECT_THAT(log.text(), HasSubstr("it broke; mend it n=1\n"));
 }
 
 TEST(LogLimitTest, CountsWhatIsLeftOutOfEachSecond) {
