@@ -29,8 +29,8 @@ struct FleetStatus {
   std::vector<GpuMemory> gpus;
 };
 
-// Returns the JSON object that the status page shows; docs/fleet.md describes
-// it. Any thread.
+// Returns the JSON object that the status page shows; docs/protocol.md, section
+// 8, describes it. Any thread.
 std::string PrintFleetStatus(const FleetStatus& status);
 
 // The same while the store is being opened.

@@ -13,11 +13,11 @@
 namespace millrace {
 
 // The pages that a server offers over HTTP: / for people, and /status.json that
-// it shows (docs/fleet.md); for Prometheus and probes, /metrics; /healthz,
-// whether its gRPC port answers; /readyz, whether it also accepts new work. See
+// it shows; for Prometheus and probes, /metrics; /healthz, whether its gRPC
+// port answers; /readyz, whether it also accepts new work. See
 // docs/protocol.md, section 8.
-// States: starting -> serving. /metrics and probes that report a problem answer
-// 503 with one line.
+// States: starting -> serving. Probes that report a problem answer 503 with one
+// line; /metrics always answers.
 // Threads: any.
 class StatusPages {
  public:
