@@ -34,7 +34,6 @@ void ReplyCall::OnReadDone(bool ok) {
 }
 
 void ReplyCall::MakeReply() {
-  const LogRequest logged(call_.request_id());
   absl::StatusOr<::grpc::ByteBuffer> reply = TimedReply();
   const absl::Status status = reply.status();
   if (reply.ok()) reply_ = *std::move(reply);
@@ -42,6 +41,7 @@ void ReplyCall::MakeReply() {
 }
 
 absl::StatusOr<::grpc::ByteBuffer> ReplyCall::TimedReply() {
+  const LogRequest logged(call_.request_id());
   CallTrace* const trace = call_.trace();
   if (trace == nullptr) return maker_->Make();
   const SteadyTime begin = SteadyNow();

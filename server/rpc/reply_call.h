@@ -57,7 +57,7 @@ class ReplyCall final : public ::grpc::ServerGenericBidiReactor {
 
  private:
   void MakeReply();
-  // Times maker_->Make().
+  // Times maker_->Make(), and gives what it logs the id of the request.
   absl::StatusOr<::grpc::ByteBuffer> TimedReply();
   void End(const absl::Status& status);
 
