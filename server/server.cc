@@ -327,9 +327,8 @@ FleetStatus SamplerServer::Status() const {
   status.version = status.self.version;
   status.has_peers = core.fleet != nullptr;
   if (status.has_peers) status.peers = core.fleet->Members();
-  Scraped scraped = Scrape(core);
-  status.memory = std::move(scraped.copies);
-  status.gpus = std::move(scraped.gpus);
+  status.memory = core.copies;
+  status.gpus = MemoryOfDevices(core.gpus);
   return status;
 }
 

@@ -6,10 +6,10 @@
 
 namespace millrace {
 
-// A part of a store that is not only in its files.
+// A part of a store, and where it is.
 struct MemoryCopy {
   std::string_view content;  // "graph" or "features"
-  std::string_view memory;   // "ram", "pinned" or "cuda"
+  std::string_view memory;   // "ram", "pinned", "cuda", or "mmap": in its files
   uint64_t bytes = 0;        // in all devices
 };
 

@@ -14,12 +14,15 @@
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"
 #include "common/graph/damaged_file.h"
+#include "common/graph/manifest.h"
+#include "common/graph/verify.h"
 #include "common/grpc/time.h"
 #include "common/sample/draw/draw.h"
 #include "common/wire/error_info.h"
 #include "common/wire/frame.h"
 #include "server/load/refusal.h"
 #include "server/load/request_limits.h"
+
 namespace millrace {
 namespace {
 
@@ -46,6 +49,24 @@ ServerOptions Complete(ServerOptions options) {
         std::max(kMinLeafBytes, options.max_inflight_bytes / 4);
   }
   return options;
+}
+
+// The files of partitions that are mapped and not copied to RAM, and `copies`.
+std::vector<MemoryCopy> WithMappedFiles(const Store& store,
+                                        std::vector<MemoryCopy> copies) {
+  MemoryCopy graph = {"graph", "mmap", 0};
+  MemoryCopy features = {"features", "mmap", 0};
+  for (const FileInfo& file : store.manifest().files) {
+    if (!PartitionOfFile(file.path).has_value() ||
+        !IsMappedFile(store, file.path) ||
+        store.FindLoaded(file.path) != nullptr) {
+      continue;
+    }
+    const bool is_feature = file.path.ends_with("/feature.npy");
+    (is_feature ? features : graph).bytes += file.bytes;
+  }
+  copies.insert(copies.begin(), {graph, features});
+  return copies;
 }
 
 // Feature rows whose errors pass through DeviceError().
@@ -96,7 +117,7 @@ ServerCore::ServerCore(LoadedStore loaded, ServerOptions options_in,
       features(loaded.features == nullptr
                    ? nullptr
                    : std::make_shared<CheckedRows>(*this, loaded.features)),
-      copies(std::move(loaded.copies)),
+      copies(WithMappedFiles(*store, std::move(loaded.copies))),
       gpus(std::move(loaded.gpus)),
       damage(store->path(), store->mapped_partitions()),
       options(Complete(std::move(options_in))),

@@ -90,6 +90,7 @@ struct ServerCore {
   const std::unique_ptr<TopologySampler> sampler;
   const std::unique_ptr<NeighborDrawer> drawer;
   const std::shared_ptr<FeatureRows> features;
+  // The files of the served partitions that are mapped, and copies in memory.
   const std::vector<MemoryCopy> copies;
   const std::vector<int> gpus;
   std::atomic<bool> device_failed = false;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/graph/damaged_file.h"
 #include "common/graph/manifest.h"
-#include "common/graph/verify.h"
 #include "common/grpc/fleet/fleet.h"
 #include "common/tier/device_tier.h"
 #include "server/core/core.h"
@@ -22,22 +20,6 @@ std::map<std::string_view, double> PeersByState(const Fleet& fleet) {
     ++counts[StateName(member.state)];
   }
   return counts;
-}
-
-// The files of partitions that are mapped and not copied to RAM.
-std::vector<MemoryCopy> MappedFiles(const Store& store) {
-  MemoryCopy graph = {"graph", "mmap", 0};
-  MemoryCopy features = {"features", "mmap", 0};
-  for (const FileInfo& file : store.manifest().files) {
-    if (!PartitionOfFile(file.path).has_value() ||
-        !IsMappedFile(store, file.path) ||
-        store.FindLoaded(file.path) != nullptr) {
-      continue;
-    }
-    const bool is_feature = file.path.ends_with("/feature.npy");
-    (is_feature ? features : graph).bytes += file.bytes;
-  }
-  return {graph, features};
 }
 
 Scraped::Pool PoolOf(const ThreadPool& pool) {
@@ -76,9 +58,7 @@ void ScrapeStore(const ServerCore& core, Scraped& scraped) {
   scraped.hops = core.hops.counts();
   if (core.features != nullptr) scraped.feature_rows = core.features->counts();
   scraped.feature_rows.cpu += core.cpu_rows;
-  scraped.copies = MappedFiles(*core.store);
-  scraped.copies.insert(scraped.copies.end(), core.copies.begin(),
-                        core.copies.end());
+  scraped.copies = core.copies;
   scraped.gpus = MemoryOfDevices(core.gpus);
 }
 

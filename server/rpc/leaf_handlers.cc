@@ -96,10 +96,8 @@ void DescribeLoad(const ServerCore& core, v1::DescribeReply::Load& load) {
   load.set_resident_bytes(ReadProcessState().resident_bytes);
 }
 
-}  // namespace
-
-void AnswerDescribe(const ServerCore& core, v1::DescribeReply& reply) {
-  ManifestToProto(core.store->manifest(), reply);
+// All but the store.
+void DescribeState(const ServerCore& core, v1::DescribeReply& reply) {
   reply.set_version(MILLRACE_VERSION);
   reply.set_instance(core.instance);
   reply.set_protocol_version(kProtocolVersion);
@@ -122,9 +120,16 @@ void AnswerDescribe(const ServerCore& core, v1::DescribeReply& reply) {
   if (core.device_failed) reply.set_failure("a GPU has failed");
 }
 
+}  // namespace
+
+void AnswerDescribe(const ServerCore& core, v1::DescribeReply& reply) {
+  ManifestToProto(core.store->manifest(), reply);
+  DescribeState(core, reply);
+}
+
 FleetMemberInfo DescribeSelf(const ServerCore& core) {
   v1::DescribeReply reply;
-  AnswerDescribe(core, reply);
+  DescribeState(core, reply);
   FleetMemberInfo info;
   TakeAnswer(reply, info);
   info.state = reply.draining() ? FleetMemberInfo::State::kDraining

@@ -154,6 +154,12 @@ TEST_F(StatusPagesTest, ShowTheFleetToPeople) {
   ASSERT_EQ(json["servers"].size(), 1u);
   EXPECT_EQ(json["servers"][0]["address"], "this.example:7000");
   EXPECT_EQ(json["servers"][0]["partitions"], nlohmann::json::array({0}));
+  EXPECT_NE(json["servers"][0]["version"], "");
+  ASSERT_EQ(json["memory"].size(), 2u);
+  for (const auto& memory : json["memory"]) {
+    EXPECT_EQ(memory["memory"], "mmap");
+    EXPECT_GT(memory["bytes"], 0);
+  }
   EXPECT_TRUE(server->Drain(absl::Seconds(10)));
   EXPECT_THAT(Get("/status.json"), HasSubstr("\"state\":\"draining\""));
 }
