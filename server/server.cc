@@ -30,6 +30,7 @@
 #include "common/tier/device_tier.h"
 #include "common/wire/error_info.h"
 #include "server/core/core.h"
+#include "server/core/scrape.h"
 #include "server/core/scraped.h"
 #include "server/load/acceptor.h"
 #include "server/load/request_limits.h"
@@ -337,14 +338,12 @@ std::string SamplerServer::Metrics() const {
   Scraped scraped = Scrape(core);
   const Acceptor& acceptor = *state_->acceptor;
   scraped.open_connections = acceptor.open();
-  scraped.refused_connections = static_cast<double>(acceptor.refused());
-  scraped.connections_ended_for_others =
-      static_cast<double>(acceptor.ended_for_others());
+  scraped.refused_connections = acceptor.refused();
+  scraped.connections_ended_for_others = acceptor.ended_for_others();
   if (const Scrubber* scrubber = state_->scrubber.get()) {
-    scraped.scrub = {
-        .bytes = static_cast<double>(scrubber->bytes()),
-        .damaged_files = static_cast<double>(scrubber->damaged_files()),
-        .passes = static_cast<double>(scrubber->rounds())};
+    scraped.scrub = {.bytes = scrubber->bytes(),
+                     .damaged_files = scrubber->damaged_files(),
+                     .passes = scrubber->rounds()};
   }
   if (state_->tls != nullptr) {
     scraped.certificate_expiry = absl::ToDoubleSeconds(

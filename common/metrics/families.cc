@@ -15,7 +15,7 @@ prometheus::MetricFamily GaugeFamily(std::string name, std::string help,
       std::move(name), std::move(help), prometheus::MetricType::Gauge, {}};
   for (const MetricValue& one : values) {
     family.metric.emplace_back().label = one.labels;
-    family.metric.back().gauge.value = one.value;
+    family.metric.back().gauge.value = one.value.value();
   }
   return family;
 }
@@ -26,19 +26,19 @@ prometheus::MetricFamily CounterFamily(std::string name, std::string help,
       std::move(name), std::move(help), prometheus::MetricType::Counter, {}};
   for (const MetricValue& one : values) {
     family.metric.emplace_back().label = one.labels;
-    family.metric.back().counter.value = one.value;
+    family.metric.back().counter.value = one.value.value();
   }
   return family;
 }
 
 prometheus::MetricFamily GaugeFamily(std::string name, std::string help,
-                                     double value) {
+                                     MetricNumber value) {
   return GaugeFamily(std::move(name), std::move(help),
                      std::vector<MetricValue>{{.labels = {}, .value = value}});
 }
 
 prometheus::MetricFamily CounterFamily(std::string name, std::string help,
-                                       double value) {
+                                       MetricNumber value) {
   return CounterFamily(
       std::move(name), std::move(help),
       std::vector<MetricValue>{{.labels = {}, .value = value}});

@@ -9,6 +9,7 @@
 
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace millrace {
@@ -20,10 +21,23 @@ using MetricLabel = prometheus::ClientMetric::Label;  // {name, value}
 inline constexpr std::string_view kMetricsContentType =
     "text/plain; version=0.0.4; charset=utf-8";
 
+// A number of any type, or a truth value, as Prometheus has it.
+class MetricNumber {
+ public:
+  template <typename Number,
+            typename = std::enable_if_t<std::is_arithmetic_v<Number>>>
+  MetricNumber(Number number) : value_(static_cast<double>(number)) {}
+
+  double value() const { return value_; }
+
+ private:
+  double value_;
+};
+
 // One value of a family, and the labels that tell it from the others.
 struct MetricValue {
   std::vector<MetricLabel> labels;
-  double value = 0;
+  MetricNumber value = 0;
 };
 
 // A family of gauges, or of counters, whose names end in _total. `help` is a
@@ -35,9 +49,9 @@ prometheus::MetricFamily CounterFamily(std::string name, std::string help,
 
 // The same with one value, without labels.
 prometheus::MetricFamily GaugeFamily(std::string name, std::string help,
-                                     double value);
+                                     MetricNumber value);
 prometheus::MetricFamily CounterFamily(std::string name, std::string help,
-                                       double value);
+                                       MetricNumber value);
 
 // Moves the families of `more` to the end of `all`.
 void AddFamilies(MetricFamilies more, MetricFamilies& all);

@@ -12,7 +12,6 @@ MetricFamilies ProcessMetrics() {
   const std::vector<MetricLabel> build = {
       {"version", MILLRACE_VERSION},
       {"cuda", MILLRACE_HAS_CUDA ? "yes" : "no"}};
-  const auto number = [](uint64_t value) { return static_cast<double>(value); };
   return {
       GaugeFamily("millrace_build_info",
                   "The program's version, and whether it was built for GPUs.",
@@ -21,19 +20,18 @@ MetricFamilies ProcessMetrics() {
                     "CPU time, user and system, in seconds.",
                     ProcessCpuSeconds()),
       GaugeFamily("process_open_fds", "Open file descriptors.",
-                  number(OpenFileDescriptors())),
+                  OpenFileDescriptors()),
       GaugeFamily("process_max_fds", "Limit on open file descriptors.",
-                  number(MaxFileDescriptors())),
+                  MaxFileDescriptors()),
       GaugeFamily("process_virtual_memory_bytes", "Virtual memory.",
-                  number(state.virtual_bytes)),
+                  state.virtual_bytes),
       GaugeFamily("process_resident_memory_bytes",
                   "Resident memory, including pages of mapped files.",
-                  number(state.resident_bytes)),
+                  state.resident_bytes),
       GaugeFamily("process_start_time_seconds",
                   "When the process started (Unix time).",
                   ProcessStartUnixSeconds()),
-      GaugeFamily("process_threads", "Threads of the process.",
-                  number(state.threads))};
+      GaugeFamily("process_threads", "Threads of the process.", state.threads)};
 }
 
 }  // namespace millrace

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "server/core/scrape.h"
+
+#include <map>
+#include <string_view>
+#include <vector>
+
 #include "common/graph/manifest.h"
 #include "common/grpc/fleet/fleet.h"
 #include "common/tier/device_tier.h"
-#include "server/core/core.h"
-#include "server/core/scraped.h"
 
 namespace millrace {
 namespace {
 
 using State = FleetMemberInfo::State;
 
-std::map<std::string_view, double> PeersByState(const Fleet& fleet) {
-  std::map<std::string_view, double> counts;
+std::map<std::string_view, int> PeersByState(const Fleet& fleet) {
+  std::map<std::string_view, int> counts;
   for (const State state : {State::kUnknown, State::kReady, State::kDraining,
                             State::kUnreachable, State::kRefused}) {
     counts[StateName(state)] = 0;
@@ -30,8 +34,7 @@ std::vector<Scraped::CallLimit> LimitsOf(const ServerCore& core) {
   std::vector<Scraped::CallLimit> limits;
   const auto add = [&](std::string_view method, int max_calls,
                        const ActiveCalls& calls) {
-    limits.push_back(
-        {method, double(max_calls), static_cast<double>(calls.clients())});
+    limits.push_back({method, max_calls, calls.clients()});
   };
   add("Sample", core.options.max_sample_calls, core.sample_calls);
   add("Gather", core.options.max_leaf_calls, core.gather_calls);
@@ -51,8 +54,7 @@ void ScrapeStore(const ServerCore& core, Scraped& scraped) {
   for (const int part : core.store->mapped_partitions()) {
     scraped.partitions[part] = !core.damage.IsDamaged(part);
   }
-  scraped.damaged_partitions =
-      static_cast<double>(core.damage.damaged().size());
+  scraped.damaged_partitions = core.damage.damaged().size();
   scraped.ready = core.IsReady();
   scraped.draining = core.sample_calls.draining();
   scraped.hops = core.hops.counts();
@@ -66,18 +68,16 @@ void ScrapeCalls(const ServerCore& core, Scraped& scraped) {
   scraped.sampling = PoolOf(core.sample_pool);
   scraped.leaf = PoolOf(core.leaf_pool);
   scraped.limits = LimitsOf(core);
-  scraped.inflight_bytes = static_cast<double>(core.admission.in_use());
-  scraped.max_inflight_bytes = static_cast<double>(core.admission.limit());
-  scraped.running_calls = static_cast<double>(core.sample_calls.count() +
-                                              core.gather_calls.count());
+  scraped.inflight_bytes = core.admission.in_use();
+  scraped.max_inflight_bytes = core.admission.limit();
+  scraped.running_calls = core.sample_calls.count() + core.gather_calls.count();
   for (const ActiveCalls* calls :
        {&core.reading_calls, &core.reading_describe_calls, &core.sample_calls,
         &core.gather_calls, &core.leaf_calls, &core.describe_calls}) {
-    scraped.calls_ended_for_others +=
-        static_cast<double>(calls->ended_for_others());
+    scraped.calls_ended_for_others += calls->ended_for_others();
   }
-  scraped.peer_calls = static_cast<double>(core.peer_hedging.calls());
-  scraped.hedged_peer_calls = static_cast<double>(core.peer_hedging.hedges());
+  scraped.peer_calls = core.peer_hedging.calls();
+  scraped.hedged_peer_calls = core.peer_hedging.hedges();
   if (core.fleet != nullptr) scraped.peers = PeersByState(*core.fleet);
 }
 

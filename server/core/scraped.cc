@@ -14,7 +14,7 @@ MetricFamilies StoreFamilies(const Scraped& scraped) {
   Values intact;
   for (const auto& [part, is_intact] : scraped.partitions) {
     served.push_back(part);
-    intact.push_back({{{"partition", StrCat(part)}}, is_intact ? 1.0 : 0.0});
+    intact.push_back({{{"partition", StrCat(part)}}, is_intact});
   }
   const Scraped::StoreNames& store = scraped.store;
   const std::vector<MetricLabel> labels = {
@@ -43,7 +43,7 @@ MetricFamilies PoolFamilies(const std::string& what,
                   StrCat("Threads for ", what, " work."), pool.threads),
       GaugeFamily(StrCat(prefix, "queue_length"),
                   StrCat("Tasks that wait for one of the ", what, " threads."),
-                  static_cast<double>(pool.load.waiting)),
+                  pool.load.waiting),
       CounterFamily(StrCat(prefix, "busy_seconds_total"),
                     StrCat("Seconds that the ", what,
                            " threads were busy, all together."),
@@ -121,7 +121,7 @@ prometheus::MetricFamily PlaceFamily(
     const std::vector<std::pair<std::string, uint64_t>>& counts) {
   Values values;
   for (const auto& [place, count] : counts) {
-    values.push_back({{{"place", place}}, static_cast<double>(count)});
+    values.push_back({{{"place", place}}, count});
   }
   return CounterFamily(name, help, values);
 }
@@ -146,12 +146,12 @@ MetricFamilies MemoryFamilies(const Scraped& scraped) {
   for (const MemoryCopy& copy : scraped.copies) {
     copies.push_back({{{"content", std::string(copy.content)},
                        {"memory", std::string(copy.memory)}},
-                      static_cast<double>(copy.bytes)});
+                      copy.bytes});
   }
   for (const GpuMemory& gpu : scraped.gpus) {
     const MetricLabel label = {"gpu", StrCat(gpu.device)};
-    total.push_back({{label}, static_cast<double>(gpu.total_bytes)});
-    free.push_back({{label}, static_cast<double>(gpu.free_bytes)});
+    total.push_back({{label}, gpu.total_bytes});
+    free.push_back({{label}, gpu.free_bytes});
   }
   MetricFamilies families;
   if (!copies.empty()) {
@@ -198,12 +198,12 @@ prometheus::MetricFamily ReadyFamily(bool ready) {
       "millrace_ready",
       "Whether the server takes new work: 0 while it opens its store or "
       "drains, if all its partitions are damaged, or if a GPU has failed.",
-      ready ? 1 : 0);
+      ready);
 }
 
 prometheus::MetricFamily DrainingFamily(bool draining) {
   return GaugeFamily("millrace_draining",
-                     "Whether the server is about to stop.", draining ? 1 : 0);
+                     "Whether the server is about to stop.", draining);
 }
 
 MetricFamilies FamiliesOf(const Scraped& scraped) {

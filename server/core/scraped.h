@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -15,8 +16,6 @@
 #include "common/tier/store_memory_use.h"
 
 namespace millrace {
-
-struct ServerCore;
 
 // The values of a server's metrics that are kept elsewhere and read at each
 // scrape; counters are what they are so far.
@@ -34,13 +33,13 @@ struct Scraped {
   // An RPC's limit, and how many clients have calls that count towards it.
   struct CallLimit {
     std::string_view method;
-    double max_calls = 0;
-    double clients = 0;
+    int max_calls = 0;
+    size_t clients = 0;
   };
   struct Scrub {
-    double bytes = 0;
-    double damaged_files = 0;
-    double passes = 0;
+    uint64_t bytes = 0;
+    uint64_t damaged_files = 0;
+    uint64_t passes = 0;
   };
 
   StoreNames store = {};
@@ -50,18 +49,18 @@ struct Scraped {
   Pool sampling = {};
   Pool leaf = {};
   std::vector<CallLimit> limits = {};
-  double inflight_bytes = 0;
-  double max_inflight_bytes = 0;
-  double running_calls = 0;
-  double calls_ended_for_others = 0;
-  double peer_calls = 0;  // to other servers
-  double hedged_peer_calls = 0;
+  uint64_t inflight_bytes = 0;
+  uint64_t max_inflight_bytes = 0;
+  int running_calls = 0;
+  uint64_t calls_ended_for_others = 0;
+  int64_t peer_calls = 0;  // to other servers
+  int64_t hedged_peer_calls = 0;
   // How many servers of the fleet are in each state; nullopt without peers.
-  std::optional<std::map<std::string_view, double>> peers = {};
-  double open_connections = 0;
-  double refused_connections = 0;
-  double connections_ended_for_others = 0;
-  double damaged_partitions = 0;
+  std::optional<std::map<std::string_view, int>> peers = {};
+  int open_connections = 0;
+  uint64_t refused_connections = 0;
+  uint64_t connections_ended_for_others = 0;
+  size_t damaged_partitions = 0;
   std::optional<Scrub> scrub = {};  // nullopt without a scrubber
   HopCounts hops = {};
   FeatureRowCounts feature_rows = {};
@@ -70,10 +69,6 @@ struct Scraped {
   // Unix time; nullopt without TLS.
   std::optional<double> certificate_expiry = {};
 };
-
-// Reads everything that `core` knows: all but connections, `scrub` and the
-// certificate. Takes well below a millisecond.
-Scraped Scrape(const ServerCore& core);
 
 MetricFamilies FamiliesOf(const Scraped& scraped);
 

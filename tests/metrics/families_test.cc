@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+
 namespace millrace {
 namespace {
 
@@ -43,6 +45,22 @@ TEST(FamiliesTest, PrintsWholeNumbersExactly) {
   const std::string text =
       PrintMetrics({GaugeFamily("a", "A.", 1234567890123456)});
   EXPECT_NE(text.find("\na 1234567890123456\n"), std::string::npos) << text;
+}
+
+TEST(FamiliesTest, TakesNumbersOfAnyType) {
+  const uint64_t bytes = 1 << 20;
+  EXPECT_EQ(PrintMetrics({GaugeFamily("a", "A.", true),
+                          CounterFamily("b_total", "B.", bytes),
+                          GaugeFamily("c", "C.", {{{{"of", "d"}}, -3}})}),
+            "# HELP a A.\n"
+            "# TYPE a gauge\n"
+            "a 1\n"
+            "# HELP b_total B.\n"
+            "# TYPE b_total counter\n"
+            "b_total 1048576\n"
+            "# HELP c C.\n"
+            "# TYPE c gauge\n"
+            "c{of=\"d\"} -3\n");
 }
 
 TEST(FamiliesTest, AddsFamiliesInOrder) {
