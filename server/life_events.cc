@@ -30,8 +30,14 @@ void LogStarting(const ServerStart& start) {
                       {"client_auth", ClientAuth(options)},
                       {"graph_memory", WordOf(start.memory.graph)},
                       {"feature_memory", WordOf(start.memory.features)}};
+  if (!options.advertise.empty()) {
+    fields.push_back({"advertise", options.advertise});
+  }
   if (!start.metrics.empty()) fields.push_back({"metrics", start.metrics});
   if (!options.peers.empty()) fields.push_back({"peers", options.peers});
+  if (options.trace_slow > absl::ZeroDuration()) {
+    fields.push_back({"trace_slow", absl::FormatDuration(options.trace_slow)});
+  }
   LogInfo(LogComponent::kServer, "starting", fields);
 }
 

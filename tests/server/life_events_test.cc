@@ -1,16 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/life_events.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 
 #include <cstdlib>
+#include <string>
 
 #include "common/base/interrupt.h"
 #include "common/base/log.h"
+#include "tests/support/captured_log.h"
 
 namespace millrace {
 namespace {
+
+using testing::CapturedLog;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(LogStartingTest, SaysWhatTheUserGave) {
+  ServerOptions options;
+  options.listen = "0.0.0.0:7000";
+  options.advertise = "public.example:7001";
+  options.peers = "@servers";
+  options.trace_slow = absl::Milliseconds(500);
+  const CapturedLog log;
+  LogStarting({.store = "cora",
+               .partitions = "0,2",
+               .metrics = "127.0.0.1:7080",
+               .memory = {},
+               .options = options});
+  for (const char* field :
+       {"store=cora", "partitions=0,2", "listen=0.0.0.0:7000",
+        "advertise=public.example:7001", "metrics=127.0.0.1:7080",
+        "peers=@servers", "trace_slow=500ms", "tls=off"}) {
+    EXPECT_THAT(log.text(), HasSubstr(" " + std::string(field)));
+  }
+}
+
+TEST(LogStartingTest, LeavesOutWhatTheUserDidNotGive) {
+  const ServerOptions options;
+  const CapturedLog log;
+  LogStarting({.store = "cora",
+               .partitions = "all",
+               .metrics = "",
+               .memory = {},
+               .options = options});
+  for (const char* field : {"advertise", "metrics", "peers", "trace_slow"}) {
+    EXPECT_THAT(log.text(), Not(HasSubstr(field)));
+  }
+}
 
 // Ends the process after a server that ended with `status` has logged that.
 // `signal` interrupts it before; 0 means none.
