@@ -366,7 +366,10 @@ int main(int argc, char** argv) {
   millrace::Arguments args;
   millrace::AddOptions(app, args);
   millrace::FinishOptions(app);
-  return millrace::RunProgram(app, argc, argv, [&args] {
-    return millrace::WithNames(millrace::Serve(args), millrace::OptionName);
-  });
+  return millrace::RunProgram(
+      app, argc, argv,
+      [&args] {
+        return millrace::WithNames(millrace::Serve(args), millrace::OptionName);
+      },
+      millrace::LogComponent::kServer);
 }

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <csignal>
@@ -25,6 +26,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/civil_time.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "common/base/interrupt.h"
 #include "common/base/log.h"
 #include "common/cli/command_tree.h"
@@ -86,13 +90,6 @@ CLI::Validator RegularFile() {
 constexpr char kLogFormatOption[] = "--log-format";
 constexpr char kJson[] = "json";
 
-// The program's name decides what its events are about.
-void SetUpLogging(const std::string& program) {
-  SetUpLog(program == "millrace-server"  ? LogComponent::kServer
-           : program == "millrace-train" ? LogComponent::kTrain
-                                         : LogComponent::kCli);
-}
-
 // Decides the format before the command line is parsed, for errors in it.
 void ReadLogFormat(int argc, char** argv) {
   const char* variable = std::getenv("MILLRACE_LOG_FORMAT");
@@ -120,9 +117,31 @@ constexpr char kFreeMemory[] = "free memory, or ask for less at a time";
 // Used by OnTerminate(). The CLI::App owns the text.
 const char* program_name = "";
 
-// Does not allocate. Ignores errors: there is nowhere to report them.
-void WriteError(const char* text) {
-  if (write(STDERR_FILENO, text, std::strlen(text)) < 0) return;
+// Reports exhausted memory as ReportStatus() would, but does not allocate.
+void WriteOutOfMemory() {
+  char text[512];
+  int bytes = 0;
+  if (CurrentLogFormat() == LogFormat::kJson) {
+    const absl::Time now = absl::Now();
+    const absl::CivilSecond time =
+        absl::ToCivilSecond(now, absl::UTCTimeZone());
+    // The name is a literal, which ends with '\0'.
+    bytes = std::snprintf(
+        text, sizeof text,
+        R"({"time":"%04d-%02d-%02dT%02d:%02d:%02d.%03dZ","level":"error",)"
+        R"("component":"%s","message":"out of memory","advice":"%s"})"
+        "\n",
+        static_cast<int>(time.year()), time.month(), time.day(), time.hour(),
+        time.minute(), time.second(),
+        static_cast<int>(absl::ToUnixMillis(now) % 1000),
+        ComponentName(OwnComponent()).data(), kFreeMemory);
+  } else {
+    bytes = std::snprintf(text, sizeof text, "%s: out of memory\n%s: %s\n",
+                          program_name, program_name, kFreeMemory);
+  }
+  const size_t written = std::min(static_cast<size_t>(bytes), sizeof text - 1);
+  // There is nowhere to report that this fails.
+  if (write(STDERR_FILENO, text, written) < 0) return;
 }
 
 // Called when an exception is not caught.
@@ -131,15 +150,7 @@ void WriteError(const char* text) {
   try {
     if (error != nullptr) std::rethrow_exception(error);
   } catch (const std::bad_alloc&) {
-    const bool json = CurrentLogFormat() == LogFormat::kJson;
-    for (const char* text :
-         {json ? "{\"level\":\"error\",\"component\":\"" : "", program_name,
-          json ? "\",\"message\":\"out of memory\",\"advice\":\""
-               : ": out of memory\n",
-          json ? "" : program_name, json ? "" : ": ", kFreeMemory,
-          json ? "\"}\n" : "\n"}) {
-      WriteError(text);
-    }
+    WriteOutOfMemory();
     _exit(static_cast<int>(ExitStatus::kFailed));
   } catch (...) {
     // This is a bug; the core dump shows where.
@@ -256,8 +267,9 @@ absl::Status FlushResults() {
 }
 
 int RunProgram(CLI::App& app, int argc, char** argv,
-               const std::function<absl::Status()>& body) {
-  SetUpLogging(app.get_name());
+               const std::function<absl::Status()>& body,
+               LogComponent component) {
+  SetUpLog(component);
   ReadLogFormat(argc, argv);
   // gRPC logs nothing unless the user sets GRPC_VERBOSITY; its errors reach the
   // user as statuses.

@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "absl/status/status.h"
+#include "common/base/log.h"
 
 namespace millrace {
 
@@ -38,7 +39,8 @@ namespace millrace {
 void FinishOptions(CLI::App& app);
 
 // Parses the command line, installs the interrupt handler, raises the limit on
-// open files, sets up logging to stderr and runs `body`. Replaces the
+// open files, sets up logging to stderr and runs `body`; events that name no
+// component are about `component`. Replaces the
 // preparse_callback of `app` and of every subcommand. Returns the exit status:
 // 0 done (also after --help and --version), 1 failed (stderr gets one line that
 // says what went wrong, and one that says what to do), 2 wrong usage, 130
@@ -54,7 +56,8 @@ void FinishOptions(CLI::App& app);
 // Answers requests for completions (completion.h) and manual pages (man_page.h)
 // without running `body`.
 int RunProgram(CLI::App& app, int argc, char** argv,
-               const std::function<absl::Status()>& body);
+               const std::function<absl::Status()>& body,
+               LogComponent component = LogComponent::kCli);
 
 // Flushes stdout. RESOURCE_EXHAUSTED: some output, now or earlier, could not be
 // written. RunProgram() calls it at the end; a body that continues after

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <map>
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -20,6 +21,7 @@
 #include <vector>
 
 #include "common/base/field_error.h"
+#include "common/base/log.h"
 #include "common/base/strings.h"
 #include "common/base/unique_fd.h"
 #include "common/cli/numbers.h"
@@ -797,20 +799,52 @@ TEST(ThrownErrorTest, OthersAreBugs) {
                     HasSubstr("race: a stone\nrace: this is a bug")));
 }
 
+// Runs a program about training, one of whose threads finds no memory.
+void ExhaustMemory(std::string option) {
+  CLI::App app("A mill", "race");
+  FinishOptions(app);
+  std::string name = "race";
+  char* argv[] = {name.data(), option.data()};
+  RunProgram(
+      app, 2, argv,
+      [] {
+        std::thread([] { throw std::bad_alloc(); }).join();
+        return absl::OkStatus();
+      },
+      LogComponent::kTrain);
+}
+
 TEST(OutOfMemoryDeathTest, OnAnyThreadEndsTheProgramWithAMessage) {
   EXPECT_EXIT(
-      {
-        CLI::App app("A mill", "race");
-        FinishOptions(app);
-        std::string name = "race";
-        char* argv[] = {name.data()};
-        RunProgram(app, 1, argv, [] {
-          std::thread([] { throw std::bad_alloc(); }).join();
-          return absl::OkStatus();
-        });
-      },
-      ::testing::ExitedWithCode(1),
+      ExhaustMemory("--log-format=text"), ::testing::ExitedWithCode(1),
       "race: out of memory\nrace: free memory, or ask for less at a time\n");
+}
+
+TEST(OutOfMemoryDeathTest, IsAnEventOfTheLogInJson) {
+  EXPECT_EXIT(
+      ExhaustMemory("--log-format=json"), ::testing::ExitedWithCode(1),
+      "^\\{\"time\":\"2[0-9]{3}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:"
+      "[0-5][0-9]\\.[0-9]{3}Z\",\"level\":\"error\",\"component\":\"train\","
+      "\"message\":\"out of memory\",\"advice\":\"free memory, or ask for less "
+      "at a time\"\\}\n$");
+}
+
+TEST(OwnComponentTest, IsThatOfEventsThatNameNone) {
+  for (const auto& [component, line] : std::map<LogComponent, std::string>{
+           {LogComponent::kCli, "Z info cli well\n"},
+           {LogComponent::kServer, "Z info server well\n"}}) {
+    CLI::App app("A mill", "race");
+    FinishOptions(app);
+    std::string name = "race";
+    char* argv[] = {name.data()};
+    CapturedOutput err(STDERR_FILENO);
+    const auto body = [] {
+      LogInfo("well");
+      return absl::OkStatus();
+    };
+    EXPECT_EQ(RunProgram(app, 1, argv, body, component), 0);
+    EXPECT_THAT(err.Stop(), HasSubstr(line));
+  }
 }
 
 }  // namespace

@@ -326,9 +326,12 @@ int RunTrainProgram(int argc, char** argv,
       "      --inference full --checkpoint checkpoint");
   FinishOptions(app);
   TrainCommand command = {source, serve, flags, kinds, worker};
-  return RunProgram(app, argc, argv, [&]() -> absl::Status {
-    return WithTrainAdvice(RunCommand(command, argv));
-  });
+  return RunProgram(
+      app, argc, argv,
+      [&]() -> absl::Status {
+        return WithTrainAdvice(RunCommand(command, argv));
+      },
+      LogComponent::kTrain);
 }
 
 }  // namespace millrace
