@@ -8,6 +8,11 @@
 
 namespace millrace {
 
+const std::string& NoRequestId() {
+  static const std::string& none = *new std::string;
+  return none;
+}
+
 HedgedCallOptions HedgedOptions(const CallContext& context, Hedging::Kind kind,
                                 int partition) {
   const SteadyTime now = context.timer.Now();

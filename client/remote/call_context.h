@@ -24,7 +24,8 @@ namespace millrace {
 // below kMaxMessageBytes.
 inline constexpr size_t kMaxIdsPerCall = size_t{1} << 20;
 
-inline const std::string kNoRequestId;
+// The id of calls that have none; lives as long as the process.
+const std::string& NoRequestId();
 
 // State shared by all calls of a fetch, which it must outlive.
 struct CallContext {
@@ -37,7 +38,7 @@ struct CallContext {
   Timer& timer;
   std::atomic<uint64_t>& received;  // counts bytes of frames
   // Of the calls that are started next; see common/grpc/request_id.h.
-  const std::string& request_id = kNoRequestId;
+  const std::string& request_id = NoRequestId();
   // Takes part in what --trace-slow logs; null if that is off.
   FetchTrace* trace = nullptr;
 };

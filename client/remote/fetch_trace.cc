@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "common/base/log.h"
-#include "common/base/log_limit.h"
+#include "common/base/trace_limit.h"
 
 namespace millrace {
 namespace {
@@ -25,9 +25,8 @@ void FetchTrace::NoteCall(Ended call) {
 
 void FetchTrace::LogIfSlow(const Fetched& batch, SteadyTime now,
                            absl::Duration limit) {
-  static LogLimit& rate = *new LogLimit(kTracesPerSecond);  // of the process
   if (now - start_ <= limit) return;
-  const std::optional<uint64_t> left_out = rate.Take(now);
+  const std::optional<uint64_t> left_out = TraceLimit().Take(now);
   if (!left_out.has_value()) return;
   const LogRequest logged(batch.request_id);
   LogFields fields = {

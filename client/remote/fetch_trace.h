@@ -39,7 +39,8 @@ class FetchTrace {
 
   void NoteCall(Ended call);
 
-  // Logs the batch, which is there at `now`, if it took longer than `limit`.
+  // Logs the batch, which is there at `now`, if it took longer than `limit`, as
+  // far as TraceLimit() allows.
   void LogIfSlow(const Fetched& batch, SteadyTime now, absl::Duration limit);
 
  private:

@@ -42,7 +42,4 @@ class LogLimit {
   uint64_t left_out_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-// How many slow batches or calls a process logs a second.
-inline constexpr int kTracesPerSecond = 10;
-
 }  // namespace millrace

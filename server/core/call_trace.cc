@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "common/base/log.h"
-#include "common/base/log_limit.h"
 #include "common/base/strings.h"
+#include "common/base/trace_limit.h"
 
 namespace millrace {
 namespace {
@@ -44,9 +44,8 @@ void CallTrace::NoteStatus(const char* method, const absl::Status& status) {
 
 void CallTrace::LogIfSlow(const std::string& client, SteadyTime now,
                           absl::Duration limit) {
-  static LogLimit& rate = *new LogLimit(kTracesPerSecond);  // of the process
   if (now - arrived_ <= limit) return;
-  const std::optional<uint64_t> left_out = rate.Take(now);
+  const std::optional<uint64_t> left_out = TraceLimit().Take(now);
   if (!left_out.has_value()) return;
   ClientMadeProgress(now);
   const SteadyTime read = read_.value_or(now);

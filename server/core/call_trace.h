@@ -51,8 +51,8 @@ class CallTrace {
   void ClientMadeProgress(SteadyTime now);
   void NoteStatus(const char* method, const absl::Status& status);
 
-  // Logs the call, which ends at `now`, if it took longer than `limit`: at most
-  // kTracesPerSecond a second.
+  // Logs the call, which ends at `now`, if it took longer than `limit`, as far
+  // as TraceLimit() allows.
   void LogIfSlow(const std::string& client, SteadyTime now,
                  absl::Duration limit);
 
