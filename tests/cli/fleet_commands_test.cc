@@ -11,7 +11,9 @@
 #include "tests/cli/command_runner.h"
 #include "tests/support/eventually.h"
 #include "tests/support/fleet_harness.h"
+#include "tests/support/scripted_sampler.h"
 #include "tests/support/silent_listener.h"
+#include "tests/support/test_ca.h"
 
 namespace millrace::testing {
 namespace {
@@ -152,6 +154,81 @@ TEST_F(FleetCommandsTest, StatusOfAServerFailsIfAllOfItIsDamaged) {
                         " has only damaged partitions: " + file));
   EXPECT_THAT(err_, HasSubstr("\nmillrace status: restore its store from a "
                               "copy and restart it\n"));
+}
+
+TEST_F(FleetCommandsTest, StatusOfAServerFailsIfItsGpuHasFailed) {
+  FleetHarness servers(SmallGraph(), 1);
+  ScriptedSampler server(servers.Stub(0), {});
+  server.EditDescribe(
+      [](v1::DescribeReply& reply) { reply.set_failure("a GPU has failed"); });
+  EXPECT_EQ(Run({"status", "--server", server.address()}), 1);
+  EXPECT_EQ(err_, "millrace status: the server " + server.address() +
+                      " has failed: a GPU has failed\n"
+                      "millrace status: restart it\n");
+}
+
+// Makes certificates.
+class SecureStatusTest : public FleetCommandsTest {
+ protected:
+  std::string Write(const std::string& name, const std::string& text) {
+    ReplaceFile(Path(name), text);
+    return Path(name);
+  }
+  // Files with a certificate from our CA and its key.
+  TlsOptions NewTls(const std::string& name) {
+    const CertificatePem pem = ca_.Issue({});
+    TlsOptions tls;
+    tls.ca = Write("ca.pem", ca_.pem());
+    tls.cert = Write(name + ".pem", pem.certificate);
+    tls.key = Write(name + ".key", pem.key);
+    return tls;
+  }
+  int StatusOf(const SamplerServer& server, std::vector<std::string> more) {
+    more.insert(more.begin(),
+                {"status", "--server", server.address(), "--timeout", "10"});
+    return Run(more);
+  }
+
+  const TestCa ca_{"our CA"};
+};
+
+TEST_F(SecureStatusTest, NeedsTheRightTls) {
+  ServerOptions options;
+  options.tls = NewTls("server");
+  options.clients.require_certificate = true;
+  FleetHarness servers(SmallGraph(), 1, options);
+  const TlsOptions own = NewTls("client");
+  const std::string stranger = Write("other.pem", TestCa("another CA").pem());
+  const std::vector<std::string> identity = {"--tls-cert", own.cert,
+                                             "--tls-key", own.key};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.end(), identity.begin(), identity.end());
+    return more;
+  };
+  EXPECT_EQ(StatusOf(servers.server(0), with({"--tls-ca", own.ca})), 0) << err_;
+  EXPECT_EQ(err_, "");
+  struct Wrong {
+    std::vector<std::string> tls;
+    std::string why;
+  };
+  for (const Wrong& wrong : std::vector<Wrong>{
+           {{}, "does it want TLS?"},
+           {{"--tls-ca", own.ca}, "ended the handshake"},
+           {with({"--tls-ca", stranger}),
+            "is not signed by the CA in " + stranger},
+           {with({"--tls-ca", own.ca, "--tls-server-name", "else.example"}),
+            "is not for else.example"}}) {
+    EXPECT_EQ(StatusOf(servers.server(0), wrong.tls), 1) << wrong.why;
+    EXPECT_THAT(err_, HasSubstr(wrong.why));
+    EXPECT_THAT(err_, HasSubstr(servers.server(0).address()));
+  }
+}
+
+TEST_F(SecureStatusTest, SaysThatAServerHasNoTls) {
+  FleetHarness servers(SmallGraph(), 1);
+  const TlsOptions own = NewTls("client");
+  EXPECT_EQ(StatusOf(servers.server(0), {"--tls-ca", own.ca}), 1);
+  EXPECT_THAT(err_, HasSubstr("answers in plaintext"));
 }
 
 // A server that accepts connections and says nothing.

@@ -19,18 +19,23 @@
 #include "common/tier/load_store.h"
 #include "common/wire/error_info.h"
 #include "server/server.h"
+#include "server/status_pages.h"
 #include "tests/server/call_by_name.h"
 #include "tests/support/fleet_harness.h"
+#include "tests/support/socket_client.h"
 #include "tests/support/test_store.h"
 #include "tests/support/wide_graph.h"
 
 namespace millrace {
 namespace {
 
+using ::testing::AllOf;
 using testing::CallSample;
+using ::testing::EndsWith;
 using testing::FleetHarness;
 using ::testing::HasSubstr;
 using testing::Health;
+using ::testing::StartsWith;
 
 constexpr uint64_t kBatchBytes = 1 << 20;
 
@@ -160,6 +165,14 @@ class DeviceServerTest : public ::testing::Test {
   }
 
   bool HasFailedDevice() const { return server_->HasFailedDevice(); }
+  // Why the server says that it has to be restarted.
+  std::string FailureOf() const {
+    v1::DescribeReply reply;
+    ::grpc::ClientContext context;
+    EXPECT_TRUE(StubOf(*server_)->Describe(&context, {}, &reply).ok());
+    return reply.failure();
+  }
+  const std::shared_ptr<SamplerServer>& server() const { return server_; }
   Health HealthOf(const std::string& service) const {
     return testing::CheckHealth(server_->address(), service);
   }
@@ -182,7 +195,7 @@ class DeviceServerTest : public ::testing::Test {
   }
 
   FleetHarness fleet_{testing::WideGraph(300, 5, 8), 2};
-  std::unique_ptr<SamplerServer> server_;
+  std::shared_ptr<SamplerServer> server_;
 };
 
 TEST_F(DeviceServerTest, MakesWholeBatchesOfAWholeGraph) {
@@ -213,7 +226,9 @@ TEST_F(DeviceServerTest, SendsClientsOfAFailedDeviceElsewhere) {
   for (const bool all : {true, false}) {
     Start(all ? std::vector<int>() : std::vector<int>{0});
     EXPECT_FALSE(HasFailedDevice());
+    EXPECT_EQ(FailureOf(), "");
     EXPECT_EQ(HealthOf(""), Health::kServing);
+    EXPECT_THAT(Metrics(), HasSubstr("\nmillrace_ready 1\n"));
     device_.status = absl::UnavailableError("CUDA device 0 has failed");
     const absl::Status status = Sample().status;
     EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
@@ -221,9 +236,35 @@ TEST_F(DeviceServerTest, SendsClientsOfAFailedDeviceElsewhere) {
     EXPECT_TRUE(HasFailedDevice());
     EXPECT_EQ(HealthOf(""), Health::kNotServing);
     EXPECT_EQ(HealthOf("partition/0"), Health::kNotServing);
+    EXPECT_EQ(FailureOf(), "a GPU has failed");
+    EXPECT_THAT(Metrics(), HasSubstr("\nmillrace_ready 0\n"));
     device_.status = absl::OkStatus();
     ExpectSame();
   }
+}
+
+TEST_F(DeviceServerTest, PagesSayThatADeviceHasFailed) {
+  const auto pages = StatusPages::Start({"127.0.0.1", 0}).value();
+  const auto get = [&](const std::string& path) {
+    return testing::HttpGet(ParseHostPort(pages->address())->port, path);
+  };
+  Start({});
+  pages->SetServer(server());
+  for (const char* path : {"/healthz", "/readyz"}) {
+    EXPECT_THAT(get(path), StartsWith("HTTP/1.1 200 OK\r\n"));
+  }
+  device_.status = absl::UnavailableError("CUDA device 0 has failed");
+  EXPECT_FALSE(Sample().status.ok());
+  for (const char* path : {"/healthz", "/readyz"}) {
+    EXPECT_THAT(get(path),
+                AllOf(StartsWith("HTTP/1.1 503 "),
+                      EndsWith("a GPU has failed: restart this server\n")));
+  }
+  EXPECT_THAT(get("/status.json"),
+              AllOf(HasSubstr("\"state\":\"failed\""),
+                    HasSubstr("\"failure\":\"a GPU has failed\"")));
+  EXPECT_THAT(get("/metrics"), AllOf(StartsWith("HTTP/1.1 200 OK\r\n"),
+                                     HasSubstr("\nmillrace_ready 0\n")));
 }
 
 TEST_F(DeviceServerTest, SendsClientsElsewhereIfItCannotReadRows) {
