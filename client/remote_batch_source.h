@@ -46,8 +46,8 @@ struct RemoteOptions {
 // A server as its client knows it.
 struct KnownServer {
   std::string address;
-  std::string
-      state;  // "ready", "draining", "unreachable", "refused", "unknown"
+  // "ready", "draining", "unreachable", "refused" or "unknown"
+  std::string state;
   std::vector<int> partitions;
   std::string version;
   std::string error;  // one line; empty if it answered last time

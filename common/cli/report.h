@@ -24,9 +24,9 @@ std::string DescribeParseError(const CLI::App& app,
 
 // The following two print to stderr one line that says what went wrong and one
 // that says what to do, each after the name of the program; or, if the log is
-// JSON, one event of the level "error". Bytes that are not
-// text, as in damaged files or strange paths, appear as \xNN. If a wrong value
-// is not from the command line, they say where it comes from.
+// JSON, one event of the level "error". Bytes that are not text, as in damaged
+// files or strange paths, appear as \xNN. If a wrong value is not from the
+// command line, they say where it comes from.
 
 // For an error status returned by a program's body.
 ExitStatus ReportStatus(const CLI::App& app, const OptionSources& sources,
