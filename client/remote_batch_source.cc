@@ -34,6 +34,7 @@
 #include "common/sample/seeds/request_plan.h"
 #include "common/sample/seeds/seed_schedule.h"
 #include "common/wire/error_info.h"
+
 namespace millrace {
 namespace {
 

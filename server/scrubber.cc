@@ -12,6 +12,7 @@
 #include "common/graph/damaged_file.h"
 #include "common/graph/verify.h"
 #include "common/wire/error_info.h"
+
 namespace millrace {
 namespace {
 

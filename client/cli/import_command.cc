@@ -24,6 +24,7 @@
 #include "common/ingest/formats/owner_output.h"
 #include "common/ingest/import_options.h"
 #include "common/ingest/importer.h"
+
 namespace millrace {
 namespace {
 

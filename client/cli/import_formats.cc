@@ -19,6 +19,7 @@
 #include "common/ingest/formats/pyg.h"
 #include "common/ingest/formats/reddit.h"
 #include "common/ingest/formats/tu.h"
+
 namespace millrace {
 namespace {
 

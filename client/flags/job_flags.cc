@@ -18,6 +18,7 @@
 #include "common/cli/words.h"
 #include "common/grpc/fleet/address_list.h"
 #include "common/table/npy_rows.h"
+
 namespace millrace {
 namespace {
 

@@ -18,6 +18,7 @@
 #include "common/base/strings.h"
 #include "common/base/with_ids.h"
 #include "common/sample/gather.h"
+
 namespace millrace {
 namespace {
 

@@ -12,6 +12,7 @@
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"
 #include "common/wire/error_info.h"
+
 namespace millrace {
 namespace {
 

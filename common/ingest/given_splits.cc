@@ -10,6 +10,7 @@
 #include "common/ingest/graph_checks.h"
 #include "common/ingest/select_edges.h"
 #include "common/ingest/split_import.h"
+
 namespace millrace {
 namespace {
 

@@ -22,6 +22,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/net/socket_address.h"
+
 namespace millrace {
 namespace {
 

@@ -25,6 +25,7 @@
 #include "common/base/strings.h"
 #include "common/file/file.h"
 #include "common/partition/metis_graph.h"
+
 namespace millrace {
 namespace {
 

@@ -11,6 +11,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/file/mapped_file.h"
+
 namespace millrace {
 namespace {
 

@@ -16,6 +16,7 @@
 #include "common/base/strings.h"
 #include "common/file/file.h"
 #include "common/wire/error_info.h"
+
 namespace millrace {
 namespace {
 

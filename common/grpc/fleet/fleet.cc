@@ -14,6 +14,7 @@
 #include "common/grpc/tls/tls.h"
 #include "common/wire/error_info.h"
 #include "sampler.pb.h"
+
 namespace millrace {
 namespace {
 

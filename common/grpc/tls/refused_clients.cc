@@ -15,6 +15,7 @@
 #include "common/base/strings.h"
 #include "common/grpc/tls/x509.h"
 #include "common/wire/error_info.h"
+
 namespace millrace {
 namespace {
 

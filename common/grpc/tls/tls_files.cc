@@ -10,6 +10,7 @@
 #include "common/base/strings.h"
 #include "common/grpc/tls/certificates.h"
 #include "common/wire/error_info.h"
+
 namespace millrace {
 namespace {
 
