@@ -7,11 +7,11 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <random>
 #include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/random_hex.h"
 #include "common/base/status_macros.h"
 #include "common/file/file.h"
 
@@ -89,11 +89,9 @@ absl::StatusOr<AtomicDirectory> AtomicDirectory::Create(
   fs::create_directories(parent, error);
   if (error) return FileError("create", parent, error.value());
 
-  std::random_device random;
   while (true) {
     const fs::path temporary =
-        parent / absl::StrCat(".", name, ".tmp-", getpid(), "-",
-                              absl::Hex(random(), absl::kZeroPad8));
+        parent / absl::StrCat(".", name, ".tmp-", getpid(), "-", RandomHex(8));
     if (mkdir(temporary.c_str(), 0777) == 0) {
       return AtomicDirectory(temporary, clean);
     }

@@ -2,10 +2,10 @@
 #include "common/grpc/request_id.h"
 
 #include <algorithm>
-#include <random>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/random_hex.h"
 #include "common/base/strings.h"
 
 namespace millrace {
@@ -24,8 +24,7 @@ bool IsRequestId(std::string_view id) {
          std::all_of(id.begin(), id.end(), allowed);
 }
 
-RequestIds::RequestIds()
-    : run_(absl::StrCat(absl::Hex(std::random_device{}(), absl::kZeroPad8))) {}
+RequestIds::RequestIds() : run_(RandomHex(8)) {}
 
 std::string RequestIds::OfBatch(uint64_t epoch, uint64_t batch) {
   return absl::StrCat(run_, "-", epoch, "-", batch, "-", ++requests_);

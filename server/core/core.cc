@@ -2,13 +2,12 @@
 #include "server/core/core.h"
 
 #include <algorithm>
-#include <random>
 #include <thread>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "common/base/host_memory.h"
 #include "common/base/log.h"
+#include "common/base/random_hex.h"
 #include "common/base/status_lines.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
@@ -29,12 +28,8 @@ namespace {
 // Enough for the largest single request, a set of ids, together with its reply.
 constexpr uint64_t kMinLeafBytes = 192 << 20;
 
-// Distinguishes the servers of a fleet.
-std::string DrawInstance() {
-  std::random_device random;
-  return absl::StrCat(absl::Hex(random(), absl::kZeroPad8),
-                      absl::Hex(random(), absl::kZeroPad8));
-}
+// Hexadecimal digits that distinguish the servers of a fleet.
+constexpr size_t kInstanceDigits = 16;
 
 ServerOptions Complete(ServerOptions options) {
   if (options.threads < 1) {
@@ -122,7 +117,7 @@ ServerCore::ServerCore(LoadedStore loaded, ServerOptions options_in,
       damage(store->path(), store->mapped_partitions()),
       options(Complete(std::move(options_in))),
       started(SteadyNow()),
-      instance(DrawInstance()),
+      instance(RandomHex(kInstanceDigits)),
       fleet(std::move(fleet_in)),
       admission(options.max_inflight_bytes),
       leaf_admission(options.max_leaf_bytes, "leaf call"),

@@ -2,12 +2,11 @@
 #include "server/rpc/service.h"
 
 #include <functional>
-#include <random>
 #include <string>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/strings/str_format.h"
+#include "common/base/random_hex.h"
 #include "common/base/strings.h"
 #include "sampler.grpc.pb.h"
 #include "server/rpc/gather_rpc.h"
@@ -65,12 +64,7 @@ class SamplerCalls final : public ::grpc::CallbackGenericService {
 // generic service has none. So the generated service is registered as well, but
 // only for this host: calls to it would be read and parsed by gRPC without any
 // of our limits.
-std::string UnknownHost() {
-  std::random_device random;
-  std::string host;
-  for (int i = 0; i < 4; ++i) host += absl::StrFormat("%08x", random());
-  return host + ".invalid";
-}
+std::string UnknownHost() { return RandomHex(32) + ".invalid"; }
 
 }  // namespace
 
