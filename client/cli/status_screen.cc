@@ -9,7 +9,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "common/base/log.h"
 #include "common/cli/program.h"
 
 namespace millrace {
@@ -50,7 +49,8 @@ std::string OnScreen(const std::string& text) {
 
 }  // namespace
 
-StatusScreen::StatusScreen() : terminal_(isatty(STDOUT_FILENO) != 0) {
+StatusScreen::StatusScreen()
+    : terminal_(isatty(STDOUT_FILENO) != 0), log_level_(CurrentLogLevel()) {
   if (!terminal_) return;
   if (isatty(STDERR_FILENO) != 0) SetLogLevel(LogLevel::kOff);
   std::fputs(kOtherScreen, stdout);
@@ -60,6 +60,7 @@ StatusScreen::~StatusScreen() {
   if (!terminal_) return;
   std::fputs(kOwnScreen, stdout);
   std::fflush(stdout);
+  SetLogLevel(log_level_);
 }
 
 absl::Status StatusScreen::Show(const std::string& text) {

@@ -4,13 +4,14 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "common/base/log.h"
 
 namespace millrace {
 
 // Standard output for a text that changes: each one replaces the one before if
 // that is a terminal, else is appended. A terminal shows it on a screen of its
 // own, which disappears with this object; meanwhile, nothing is logged to it.
-// Not thread-safe.
+// Threads: one; others may log.
 class StatusScreen {
  public:
   StatusScreen();
@@ -24,6 +25,7 @@ class StatusScreen {
 
  private:
   const bool terminal_;
+  const LogLevel log_level_;  // of before
 };
 
 }  // namespace millrace

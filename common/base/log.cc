@@ -56,7 +56,8 @@ spdlog::level::level_enum ToSpdlog(LogLevel level) {
 LogLevel FromSpdlog(spdlog::level::level_enum level) {
   if (level <= spdlog::level::debug) return LogLevel::kDebug;
   if (level == spdlog::level::info) return LogLevel::kInfo;
-  return level == spdlog::level::warn ? LogLevel::kWarning : LogLevel::kError;
+  if (level == spdlog::level::warn) return LogLevel::kWarning;
+  return level >= spdlog::level::off ? LogLevel::kOff : LogLevel::kError;
 }
 
 class LineFormatter final : public spdlog::formatter {
@@ -168,6 +169,10 @@ void SetUpLog(LogComponent own) {
 }
 
 void SetLogLevel(LogLevel level) { spdlog::set_level(ToSpdlog(level)); }
+
+LogLevel CurrentLogLevel() {
+  return FromSpdlog(spdlog::default_logger_raw()->level());
+}
 
 void SetLogFormat(LogFormat format) { log_format = format; }
 

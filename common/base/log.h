@@ -98,11 +98,12 @@ class LogRequest {
 };
 
 // Sends the log to stderr. `own` is the component of events that name none.
-// Not thread-safe; nor are the following two.
+// Not thread-safe: to be called before other threads log.
 void SetUpLog(LogComponent own);
+// Any thread may call these, while others log.
 void SetLogLevel(LogLevel level);
+LogLevel CurrentLogLevel();
 void SetLogFormat(LogFormat format);
-// Any thread may call these.
 LogFormat CurrentLogFormat();
 LogComponent OwnComponent();
 

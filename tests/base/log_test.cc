@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_split.h"
@@ -145,6 +146,33 @@ TEST_F(LogTest, LevelLeavesOutLesserEvents) {
   });
   ASSERT_EQ(lines.size(), 1);
   EXPECT_THAT(lines[0], HasSubstr("debug server two"));
+}
+
+TEST_F(LogTest, LevelCanBeReadAndRestored) {
+  (void)Lines([] {
+    for (const LogLevel level :
+         {LogLevel::kDebug, LogLevel::kInfo, LogLevel::kWarning,
+          LogLevel::kError, LogLevel::kOff}) {
+      SetLogLevel(level);
+      EXPECT_EQ(CurrentLogLevel(), level);
+    }
+  });
+}
+
+// ThreadSanitizer sees whether they disturb each other.
+TEST_F(LogTest, LevelMayChangeWhileOthersLog) {
+  const std::vector<std::string> lines = Lines([] {
+    std::thread other([] {
+      for (int i = 0; i < 1000; ++i) LogWarning(LogComponent::kFleet, "lost");
+    });
+    for (int i = 0; i < 100; ++i) {
+      SetLogLevel(LogLevel::kOff);
+      SetLogLevel(LogLevel::kInfo);
+    }
+    other.join();
+    LogInfo("done");
+  });
+  EXPECT_THAT(lines.back(), HasSubstr("done"));
 }
 
 TEST_F(LogTest, EventsWithinARequestHaveItsId) {
