@@ -2,15 +2,17 @@
 #include "client/cli/batch_size.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 #include <vector>
 
-#include "client/loader.h"
+#include "client/cli/fetch_one.h"
 #include "common/base/dtype.h"
 #include "common/base/interrupt.h"
 #include "common/base/process_usage.h"
 #include "common/base/status_macros.h"
+#include "common/sample/batch.h"
+#include "common/sample/resolve_job.h"
+#include "common/sample/seeds/request_plan.h"
 
 namespace millrace {
 namespace {
@@ -111,36 +113,35 @@ double NodeBytes(const ResolvedJob& job, const Columns& columns,
   return bytes;
 }
 
-struct Sums {
-  double batches = 0;
-  BatchSize size;
-};
-
-absl::StatusOr<Sums> Consume(const std::shared_ptr<BatchSource>& source,
-                             const JobSpec& job, const Columns& columns,
-                             uint32_t batches) {
-  LoaderOptions options;
-  options.columns = columns;
-  MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Loader> loader,
-                            Loader::Create(source, job, std::move(options)));
-  Sums sums;
-  const double before = ProcessCpuSeconds();
-  while (sums.batches < batches) {
-    MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
-    MILLRACE_ASSIGN_OR_RETURN(const std::optional<LoaderStep> step,
-                              loader->Next());
-    if (!step.has_value()) break;
-    ++sums.batches;
-    sums.size.bytes += static_cast<double>(step->batch->total_bytes());
-    for (const NodeBlock& block : step->batch->nodes) {
-      sums.size.nodes += static_cast<double>(block.count());
-    }
-    for (const EdgeBlock& block : step->batch->edges) {
-      sums.size.edges += static_cast<double>(block.edge_count());
-    }
+void AddBatch(const Batch& batch, BatchSize& sum) {
+  sum.bytes += static_cast<double>(batch.total_bytes());
+  for (const NodeBlock& block : batch.nodes) {
+    sum.nodes += static_cast<double>(block.count());
   }
-  sums.size.cpu_seconds = ProcessCpuSeconds() - before;
-  return sums;
+  for (const EdgeBlock& block : batch.edges) {
+    sum.edges += static_cast<double>(block.edge_count());
+  }
+}
+
+// The first `batches` batches of an epoch, all together. They are made one
+// after the other, so that no CPU time of further ones counts.
+absl::StatusOr<BatchSize> MakeBatches(BatchSource& source,
+                                      const ResolvedJob& job,
+                                      const RequestPlan& plan,
+                                      const Columns& columns,
+                                      uint32_t batches) {
+  BatchSize sum;
+  const double before = ProcessCpuSeconds();
+  for (uint32_t i = 0; i < batches; ++i) {
+    MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
+    MILLRACE_ASSIGN_OR_RETURN(BatchRequest request,
+                              plan.Request(/*epoch=*/0, i, columns));
+    MILLRACE_ASSIGN_OR_RETURN(const Batch batch,
+                              FetchOne(source, job, std::move(request)));
+    AddBatch(batch, sum);
+  }
+  sum.cpu_seconds = ProcessCpuSeconds() - before;
+  return sum;
 }
 
 }  // namespace
@@ -175,17 +176,22 @@ absl::StatusOr<BatchSize> BoundBatch(const ResolvedJob& job,
   return size;
 }
 
-absl::StatusOr<BatchSize> MeasureBatch(std::shared_ptr<BatchSource> source,
-                                       const JobSpec& job,
+absl::StatusOr<BatchSize> MeasureBatch(BatchSource& source, const JobSpec& spec,
                                        const Columns& columns,
                                        uint32_t batches) {
-  MILLRACE_ASSIGN_OR_RETURN(Sums sums, Consume(source, job, columns, batches));
-  MILLRACE_ASSIGN_OR_RETURN(sums, Consume(source, job, columns, batches));
-  const double count = std::max(1.0, sums.batches);
-  return BatchSize{.nodes = sums.size.nodes / count,
-                   .edges = sums.size.edges / count,
-                   .bytes = sums.size.bytes / count,
-                   .cpu_seconds = sums.size.cpu_seconds / count};
+  MILLRACE_ASSIGN_OR_RETURN(const ResolvedJob job,
+                            ResolveJob(spec, source.manifest()));
+  MILLRACE_ASSIGN_OR_RETURN(const RequestPlan plan,
+                            RequestPlan::Create(job, source.manifest()));
+  const uint32_t made = std::min(batches, plan.batch_count());
+  MILLRACE_ASSIGN_OR_RETURN(BatchSize sum,
+                            MakeBatches(source, job, plan, columns, made));
+  MILLRACE_ASSIGN_OR_RETURN(sum, MakeBatches(source, job, plan, columns, made));
+  const double count = std::max<uint32_t>(1, made);
+  return BatchSize{.nodes = sum.nodes / count,
+                   .edges = sum.edges / count,
+                   .bytes = sum.bytes / count,
+                   .cpu_seconds = sum.cpu_seconds / count};
 }
 
 }  // namespace millrace

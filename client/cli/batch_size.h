@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -31,9 +30,9 @@ absl::StatusOr<BatchSize> BoundBatch(const ResolvedJob& job,
                                      const Schema& schema);
 
 // The mean of up to `batches` batches that are made twice in this process, the
-// second time with their pages in memory. Fails like Loader.
-absl::StatusOr<BatchSize> MeasureBatch(std::shared_ptr<BatchSource> source,
-                                       const JobSpec& job,
+// second time with their pages in memory. Fails like ResolveJob,
+// RequestPlan::Create and FetchOne.
+absl::StatusOr<BatchSize> MeasureBatch(BatchSource& source, const JobSpec& spec,
                                        const Columns& columns,
                                        uint32_t batches);
 

@@ -69,7 +69,7 @@ absl::StatusOr<Sized> SizeBatch(const PlanFlags& flags,
     MILLRACE_ASSIGN_OR_RETURN(const std::shared_ptr<BatchSource> source,
                               OpenSource(options));
     MILLRACE_ASSIGN_OR_RETURN(
-        sized.batch, MeasureBatch(source, spec, columns, flags.batches));
+        sized.batch, MeasureBatch(*source, spec, columns, flags.batches));
     sized.measured = true;
     return sized;
   }

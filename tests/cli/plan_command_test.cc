@@ -2,12 +2,17 @@
 // millrace plan. plan_test.py compares it with real stores and servers.
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <cmath>
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "client/cli/batch_size.h"
+#include "client/open_source.h"
 #include "tests/cli/command_runner.h"
+#include "tests/support/watched_source.h"
 
 namespace millrace::testing {
 namespace {
@@ -79,6 +84,27 @@ TEST_F(PlanCommandTest, MeasuresBatchesOfAStore) {
       With({"--report", Path("report"), "--batches-per-second", "4"}, job));
   EXPECT_EQ(told["batch"]["measured"], false);
   EXPECT_GE(told["batch"]["nodes"], plan["batch"]["nodes"]);
+}
+
+// The CPU time of batches that are made and not counted would count as well.
+TEST_F(PlanCommandTest, MakesNoBatchesThatItDoesNotMeasure) {
+  SourceOptions options;
+  options.store = Stored(SmallGraph());
+  std::atomic<int> made = 0;
+  WatchedSource source(OpenSource(options).value(),
+                       [&made](const ResolvedJob&, const BatchRequest&) {
+                         ++made;
+                         return absl::OkStatus();
+                       });
+  JobSpec job;
+  job.fanouts = {-1};
+  job.batch_size = 1;  // 4 batches
+  for (const auto& [batches, expected] :
+       {std::pair(2u, 4), std::pair(10u, 8)}) {
+    made = 0;
+    EXPECT_TRUE(MeasureBatch(source, job, Columns(), batches).ok());
+    EXPECT_EQ(made, expected) << batches;
+  }
 }
 
 TEST_F(PlanCommandTest, ChoosesPartitionsByMemoryAndReplicasByLoad) {
