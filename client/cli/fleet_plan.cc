@@ -113,7 +113,9 @@ void SetPreparation(const PlanRequest& request, FleetPlan& plan) {
   plan.import_seconds = factor * request.edges * kImportSecondsPerEdge;
   plan.import_bytes = kWindowBytes + request.nodes * kImportBytesPerNode;
   plan.metis_fits = request.edges <= kMostMetisEdges;
-  plan.partition_seconds = factor * request.edges * kMetisSecondsPerEdge;
+  plan.partition_seconds =
+      factor * request.edges *
+      (plan.metis_fits ? kMetisSecondsPerEdge : kLdgSecondsPerEdge);
   plan.partition_bytes =
       kWindowBytes + request.nodes * kImportBytesPerNode +
       (plan.metis_fits ? request.edges * kMetisBytesPerEdge : 0);

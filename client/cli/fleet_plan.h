@@ -26,6 +26,7 @@ inline constexpr double kPeerBytesPerEdge = 7;
 inline constexpr double kProcessBytes = 100e6;
 inline constexpr double kMetisBytesPerEdge = 130;
 inline constexpr double kMetisSecondsPerEdge = 1.2e-6;
+inline constexpr double kLdgSecondsPerEdge = kMetisSecondsPerEdge / 5;
 inline constexpr double kImportSecondsPerEdge = 0.6e-6;
 inline constexpr double kImportBytesPerNode = 64;
 // No partition is larger than the mean by more than this factor.

@@ -107,6 +107,21 @@ TEST_F(PlanCommandTest, MakesNoBatchesThatItDoesNotMeasure) {
   }
 }
 
+TEST_F(PlanCommandTest, LdgTakesAFifthOfTheTimeOfMetis) {
+  const auto partition = [&](const std::string& edges) {
+    return Plan({"--nodes", "1000000", "--edges", edges, "--fanouts", "10",
+                 "--batches-per-second", "1", "--partitions",
+                 "2"})["partition"];
+  };
+  // METIS cannot number more than 2^30 edges.
+  const OrderedJson metis = partition("1073741824");
+  const OrderedJson ldg = partition("1073741825");
+  EXPECT_EQ(metis["method"], "metis");
+  EXPECT_EQ(ldg["method"], "ldg");
+  EXPECT_NEAR(metis["seconds"].get<double>(), 1.2e-6 * 0x1p30, 1);
+  EXPECT_NEAR(ldg["seconds"].get<double>(), 1.2e-6 * 0x1p30 / 5, 1);
+}
+
 TEST_F(PlanCommandTest, ChoosesPartitionsByMemoryAndReplicasByLoad) {
   // 4 TB of features.
   const std::vector<std::string> graph = {
