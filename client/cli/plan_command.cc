@@ -250,7 +250,7 @@ absl::Status RunPlan(const PlanFlags& flags) {
                         static_cast<double>(flags.job.prefetch_bytes())));
   request.partitions = flags.partitions;
   if (flags.partitions == 0 && graph.is_partitioned()) {
-    request.partitions = graph.manifest.partition_count();
+    request.partitions = graph.partitions;
   }
   request.replicas = flags.replicas;
   request.tls = !flags.plaintext;

@@ -78,6 +78,17 @@ void AddSplits(const GraphJson& splits, PlanGraph& graph) {
   }
 }
 
+absl::StatusOr<int> PartitionCountOf(const GraphJson& report,
+                                     const std::string& path) {
+  const GraphJson& parts = report.at("parts");
+  if (parts.is_number_integer() && parts >= 1 && parts <= kMaxPartitions) {
+    return parts.get<int>();
+  }
+  return absl::InvalidArgumentError(
+      StrCat(path, ": \"parts\" is ", parts.dump(), "; it must be 1 to ",
+             kMaxPartitions, "\nmake it again with `millrace inspect --json`"));
+}
+
 absl::StatusOr<PlanGraph> ParseReport(const std::string& text,
                                       const std::string& path) {
   PlanGraph graph;
@@ -92,6 +103,7 @@ absl::StatusOr<PlanGraph> ParseReport(const std::string& text,
                                 RelationOf(relation, schema));
     }
     graph.manifest.partitioning.method = json.at("method").get<std::string>();
+    MILLRACE_ASSIGN_OR_RETURN(graph.partitions, PartitionCountOf(json, path));
     AddSplits(json.at("splits"), graph);
     MILLRACE_RETURN_IF_ERROR(ValidateSchema(schema));
   } catch (const GraphJson::exception& error) {
@@ -122,7 +134,7 @@ double PlanGraph::edges() const {
 
 StoreSize PlanGraph::SizeOf(int partitions) const {
   const bool exists = is_partitioned() && !manifest.files.empty() &&
-                      partitions == manifest.partition_count();
+                      partitions == this->partitions;
   if (!exists) return EstimateStoreSize(manifest.schema, partitions, seeds);
   StoreSize size;
   for (const FileInfo& file : manifest.files) {
@@ -221,6 +233,7 @@ absl::StatusOr<PlanGraph> PlanGraphFlags::FromStore() const {
                             Store::OpenOnHost(store_));
   PlanGraph graph;
   graph.manifest = store->manifest();
+  graph.partitions = store->partition_count();
   for (const SplitInfo& split : graph.manifest.splits) {
     graph.seeds += split.count;
   }

@@ -15,11 +15,12 @@
 namespace millrace {
 
 struct PlanGraph {
-  // Only its schema, partition count, files and splits are set; there are files
-  // only if the graph is a store that exists.
+  // Only its schema, method of partitioning, files and splits are set; there
+  // are files only if the graph is a store that exists.
   Manifest manifest;
-  int64_t seeds = 0;  // in all splits together
-  std::string store;  // where batches can be made; empty if nowhere
+  int partitions = 1;  // that it has been divided into
+  int64_t seeds = 0;   // in all splits together
+  std::string store;   // where batches can be made; empty if nowhere
 
   double nodes() const;
   double edges() const;

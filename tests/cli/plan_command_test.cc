@@ -84,6 +84,7 @@ TEST_F(PlanCommandTest, MeasuresBatchesOfAStore) {
       With({"--report", Path("report"), "--batches-per-second", "4"}, job));
   EXPECT_EQ(told["batch"]["measured"], false);
   EXPECT_GE(told["batch"]["nodes"], plan["batch"]["nodes"]);
+  EXPECT_EQ(told["store"]["partitions"], 2);
 }
 
 // The CPU time of batches that are made and not counted would count as well.
@@ -199,6 +200,14 @@ TEST_F(PlanCommandTest, SaysWhatIsMissing) {
   std::ofstream(Path("report")) << "{\"node_types\": 3}";
   fails(With({"--report", Path("report")}, job), 1,
         "is not what `millrace inspect --json` prints");
+  for (const char* parts : {"0", "-1", "65536", "2.5", "\"2\""}) {
+    std::ofstream(Path("report"))
+        << R"({"node_types": [], "relations": [], "method": "hash", "parts": )"
+        << parts << "}";
+    fails(With({"--report", Path("report")}, job), 1,
+          Path("report") + ": \"parts\" is " + parts +
+              "; it must be 1 to 65535\n");
+  }
 }
 
 }  // namespace
