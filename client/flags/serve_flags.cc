@@ -2,7 +2,6 @@
 #include "client/flags/serve_flags.h"
 
 #include <algorithm>
-#include <memory>
 #include <utility>
 
 #include "common/base/field_error.h"
@@ -10,6 +9,7 @@
 #include "common/base/strings.h"
 #include "common/cli/partition_list.h"
 #include "common/graph/store.h"
+#include "common/graph/partitions_on_host.h"
 #include "common/grpc/fleet/address_list.h"
 #include "common/net/host_port.h"
 
@@ -144,15 +144,15 @@ absl::Status ServeFlags::CheckPeers() const {
 absl::Status ServeFlags::CheckStore(const SourceFlags& source) const {
   MILLRACE_ASSIGN_OR_RETURN(std::vector<int> partitions,
                             ParsePartitions(partition_));
-  MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Store> store,
-                            Store::Open(source.store(), std::move(partitions)));
-  const auto served = static_cast<int>(store->mapped_partitions().size());
-  if (!peers_.empty() || served == store->partition_count()) {
-    return absl::OkStatus();
-  }
+  MILLRACE_ASSIGN_OR_RETURN(const Manifest manifest,
+                            ReadManifest(source.store()));
+  const int all = manifest.partition_count();
+  MILLRACE_ASSIGN_OR_RETURN(
+      partitions, ChoosePartitions(source.store(), all, std::move(partitions)));
+  const auto served = static_cast<int>(partitions.size());
+  if (!peers_.empty() || served == all) return absl::OkStatus();
   return UsageError(
-      StrCat("--partition ", partition_, " is ", served, " of the ",
-             store->partition_count(),
+      StrCat("--partition ", partition_, " is ", served, " of the ", all,
              " partitions of the store, and there is no --peers\nname the "
              "servers of all partitions with --peers LIST, or serve "
              "--partition all"));

@@ -24,9 +24,10 @@ class ServeFlags {
   // with those of `source`. Reads no files.
   absl::Status Check(const SourceFlags& source) const;
 
-  // Opens the store's partitions, to see whether --peers is needed.
+  // Reads the store's store.json, to see whether it has the partitions and
+  // whether --peers is needed.
   // INVALID_ARGUMENT (a UsageError): it is, and was not given. Also the errors
-  // of Store::Open().
+  // of ReadManifest() and ChoosePartitions().
   absl::Status CheckStore(const SourceFlags& source) const;
 
   // LIST of the fleet that the server belongs to.

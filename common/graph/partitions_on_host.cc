@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 #include <system_error>
 
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
+#include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/graph/store.h"
 
@@ -38,6 +40,26 @@ std::vector<int> PartitionsOnHost(const std::filesystem::path& root,
     if (type != std::filesystem::file_type::not_found) here.push_back(part);
   }
   return here;
+}
+
+absl::StatusOr<std::vector<int>> ChoosePartitions(
+    const std::filesystem::path& root, int partition_count,
+    std::vector<int> wanted) {
+  if (wanted.empty()) {
+    wanted.resize(static_cast<size_t>(partition_count));
+    std::iota(wanted.begin(), wanted.end(), 0);
+  }
+  std::sort(wanted.begin(), wanted.end());
+  wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
+  for (const int part : wanted) {
+    if (part >= 0 && part < partition_count) continue;
+    return absl::OutOfRangeError(StrCat("no partition ", part, " in ",
+                                        root.native(), "; it has 0 to ",
+                                        partition_count - 1));
+  }
+  MILLRACE_RETURN_IF_ERROR(
+      CheckOnHost(root, wanted, PartitionsOnHost(root, partition_count)));
+  return wanted;
 }
 
 absl::Status CheckOnHost(const std::filesystem::path& root,

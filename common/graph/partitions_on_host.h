@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 namespace millrace {
 
@@ -15,6 +16,13 @@ namespace millrace {
 // store at `root`, ascending. What the folders hold is not checked.
 std::vector<int> PartitionsOnHost(const std::filesystem::path& root,
                                   int partition_count);
+
+// Those of the partitions 0 to `partition_count` - 1 of the store at `root`
+// that are `wanted`, or all if that is empty: ascending, without duplicates.
+// OUT_OF_RANGE: there is no such partition. Also the error of CheckOnHost().
+absl::StatusOr<std::vector<int>> ChoosePartitions(
+    const std::filesystem::path& root, int partition_count,
+    std::vector<int> wanted);
 
 // Both lists are ascending.
 // NOT_FOUND: `here` lacks some of `wanted`; the message names these and those

@@ -2,7 +2,6 @@
 #include "common/graph/store.h"
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -287,17 +286,6 @@ class StoreMapper {
   std::unordered_map<std::string_view, uint64_t> files_;  // path -> bytes
 };
 
-absl::StatusOr<Manifest> ReadManifest(const std::filesystem::path& root) {
-  const std::filesystem::path file = root / "store.json";
-  absl::StatusOr<std::string> json = ReadFile(file, kMaxManifestBytes);
-  if (absl::IsNotFound(json.status())) {
-    return absl::NotFoundError(absl::StrCat(
-        "no dataset or store at ", root.native(), ": there is no store.json"));
-  }
-  MILLRACE_RETURN_IF_ERROR(json.status());
-  return ParseManifest(*json, file.native());
-}
-
 template <typename Split>
 std::optional<size_t> PlaceOf(const std::vector<Split>& splits,
                               const Split& split) {
@@ -330,6 +318,17 @@ absl::Status CheckOnlySplitsAdded(const std::filesystem::path& root,
 
 }  // namespace
 
+absl::StatusOr<Manifest> ReadManifest(const std::filesystem::path& path) {
+  const std::filesystem::path file = path / "store.json";
+  absl::StatusOr<std::string> json = ReadFile(file, kMaxManifestBytes);
+  if (absl::IsNotFound(json.status())) {
+    return absl::NotFoundError(absl::StrCat(
+        "no dataset or store at ", path.native(), ": there is no store.json"));
+  }
+  MILLRACE_RETURN_IF_ERROR(json.status());
+  return ParseManifest(*json, file.native());
+}
+
 absl::StatusOr<std::unique_ptr<Store>> Store::Read(
     const std::filesystem::path& path) {
   auto store = std::unique_ptr<Store>(new Store);
@@ -351,22 +350,9 @@ absl::Status Store::MapPartitions(std::vector<int> partitions) {
 absl::StatusOr<std::unique_ptr<Store>> Store::Open(
     const std::filesystem::path& path, std::vector<int> partitions) {
   MILLRACE_ASSIGN_OR_RETURN(std::unique_ptr<Store> store, Read(path));
-  const int parts = store->partition_count();
-  if (partitions.empty()) {
-    partitions.resize(static_cast<size_t>(parts));
-    std::iota(partitions.begin(), partitions.end(), 0);
-  }
-  std::sort(partitions.begin(), partitions.end());
-  partitions.erase(std::unique(partitions.begin(), partitions.end()),
-                   partitions.end());
-  for (const int part : partitions) {
-    if (part >= 0 && part < parts) continue;
-    return absl::OutOfRangeError(absl::StrCat("no partition ", part, " in ",
-                                              path.native(), "; it has 0 to ",
-                                              parts - 1));
-  }
-  MILLRACE_RETURN_IF_ERROR(
-      CheckOnHost(path, partitions, PartitionsOnHost(path, parts)));
+  MILLRACE_ASSIGN_OR_RETURN(
+      partitions,
+      ChoosePartitions(path, store->partition_count(), std::move(partitions)));
   MILLRACE_RETURN_IF_ERROR(store->MapPartitions(std::move(partitions)));
   return store;
 }

@@ -84,6 +84,10 @@ struct EdgeSplit {
   Array negative_original_id;              // [s, k] int64
 };
 
+// Reads store.json of the dataset or store at `path`, and no other file. Any
+// thread. NOT_FOUND, DATA_LOSS, FAILED_PRECONDITION: as Store::Open().
+absl::StatusOr<Manifest> ReadManifest(const std::filesystem::path& path);
+
 // An open dataset or store. Immutable once shared; any thread may read it. An
 // array stays valid as long as the store or a copy of the array lives.
 class Store {

@@ -4,10 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "common/base/field_error.h"
+#include "tests/support/test_store.h"
 
 namespace millrace::testing {
 namespace {
@@ -97,6 +99,41 @@ TEST(ServeFlagsTest, PeersNameTheServer) {
     const Flags flags = Parsed(line + good);
     EXPECT_TRUE(flags.serve.Check(flags.source).ok()) << good;
   }
+}
+
+// Reads the store's store.json, but none of the files that it names: the server
+// looks at these.
+TEST(ServeFlagsTest, TheStoreHasThePartitions) {
+  const TestStore store(SmallGraph(), 3);
+  const std::filesystem::path root = store.path();
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(root)) {
+    if (entry.path().extension() == ".npy") {
+      std::filesystem::resize_file(entry.path(), 0);
+    }
+  }
+  const auto check = [&](const std::string& more) {
+    const Flags flags = Parsed("--store " + root.string() +
+                               " --serve 127.0.0.1:1 --partition " + more);
+    return flags.serve.CheckStore(flags.source);
+  };
+  EXPECT_EQ(check("all"), absl::OkStatus());
+  EXPECT_EQ(check("0,1,2,1"), absl::OkStatus());
+  EXPECT_EQ(check("1 --peers a:1"), absl::OkStatus());
+  EXPECT_EQ(check("1,2"),
+            UsageError("--partition 1,2 is 2 of the 3 partitions of the store, "
+                       "and there is no --peers\nname the servers of all "
+                       "partitions with --peers LIST, or serve --partition "
+                       "all"));
+  EXPECT_EQ(check("3 --peers a:1"),
+            absl::OutOfRangeError("no partition 3 in " + root.string() +
+                                  "; it has 0 to 2"));
+  std::filesystem::remove_all(root / "part-00001");
+  EXPECT_EQ(check("0 --peers a:1"), absl::OkStatus());
+  EXPECT_TRUE(absl::IsNotFound(check("0,1 --peers a:1")));
+  EXPECT_TRUE(absl::IsNotFound(check("all")));
+  std::filesystem::remove(root / "store.json");
+  EXPECT_TRUE(absl::IsNotFound(check("0 --peers a:1")));
 }
 
 TEST(ServeFlagsTest, TheTrainerReadsFromThePeersOrFromItsOwnServer) {
