@@ -17,6 +17,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"
+#include "common/cli/durations.h"
 #include "common/cli/memory_flags.h"
 #include "common/cli/metrics_flags.h"
 #include "common/cli/numbers.h"
@@ -270,17 +271,6 @@ absl::StatusOr<LoadedStore> OpenStore(const Arguments& args) {
   return LoadStore(std::move(store), MemoryOf(args));
 }
 
-// "500ms", "30s", "2m". `option` names it in the error.
-absl::StatusOr<absl::Duration> ParseWait(const std::string& option,
-                                         const std::string& text) {
-  absl::Duration wait;
-  if (absl::ParseDuration(text, &wait) && wait >= absl::ZeroDuration()) {
-    return wait;
-  }
-  return UsageError(
-      StrCat(option, " ", text, " is not a duration; use 30s or 2m"));
-}
-
 double Seconds(absl::Duration time) {
   return absl::ToDoubleSeconds(absl::Trunc(time, absl::Milliseconds(1)));
 }
@@ -309,10 +299,10 @@ struct Waits {
 
 absl::StatusOr<Waits> ParseWaits(const Arguments& args) {
   Waits waits;
-  MILLRACE_ASSIGN_OR_RETURN(waits.drain,
-                            ParseWait("--drain-timeout", args.drain_timeout));
-  MILLRACE_ASSIGN_OR_RETURN(waits.trace_slow,
-                            ParseWait("--trace-slow", args.trace_slow));
+  MILLRACE_ASSIGN_OR_RETURN(
+      waits.drain, ParseDurationOption("--drain-timeout", args.drain_timeout));
+  MILLRACE_ASSIGN_OR_RETURN(
+      waits.trace_slow, ParseDurationOption("--trace-slow", args.trace_slow));
   return waits;
 }
 

@@ -20,12 +20,12 @@
 #include "client/cli/status_screen.h"
 #include "client/cli/status_table.h"
 #include "client/flags/job_flags.h"
-#include "common/base/field_error.h"
 #include "common/base/status_lines.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"
 #include "common/cli/numbers.h"
+#include "common/cli/durations.h"
 #include "common/grpc/fleet/fleet.h"
 #include "common/grpc/tls/tls.h"
 #include "common/net/host_port.h"
@@ -156,15 +156,6 @@ absl::StatusOr<std::unique_ptr<Fleet>> OpenFleet(const StatusFlags& flags) {
   return Fleet::Create(std::move(options));
 }
 
-absl::StatusOr<absl::Duration> ParseWait(const std::string& text) {
-  absl::Duration wait;
-  if (absl::ParseDuration(text, &wait) && wait >= absl::ZeroDuration()) {
-    return wait;
-  }
-  return UsageError(absl::StrCat("--wait ", text,
-                                 " is not a duration; write e.g. 20s or 5m"));
-}
-
 void Print(const StatusFlags& flags, const Snapshot& snapshot) {
   const std::string text = flags.json ? JsonOf(flags, snapshot).dump() + "\n"
                                       : StatusTable(snapshot.members);
@@ -263,7 +254,8 @@ absl::Status Watch(const StatusFlags& flags) {
 }
 
 absl::Status RunStatus(const StatusFlags& flags) {
-  MILLRACE_ASSIGN_OR_RETURN(const absl::Duration wait, ParseWait(flags.wait));
+  MILLRACE_ASSIGN_OR_RETURN(const absl::Duration wait,
+                            ParseDurationOption("--wait", flags.wait));
   if (flags.watch_seconds > 0) return Watch(flags);
   return flags.of_one() ? ShowServer(flags, wait) : ShowFleet(flags, wait);
 }

@@ -13,6 +13,7 @@
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/cli/durations.h"
 #include "common/cli/numbers.h"
 #include "common/cli/program.h"
 #include "common/cli/words.h"
@@ -150,16 +151,11 @@ absl::StatusOr<SourceOptions> SourceFlags::Options(
     options.memory.gpus_read_pinned =
         uses_gpus && std::ranges::find(gpus, gpu->device) != gpus.end();
   }
-  if (!absl::ParseDuration(partition_wait_, &options.partition_wait) ||
-      options.partition_wait < absl::ZeroDuration()) {
-    return UsageError(StrCat("--partition-wait \"", partition_wait_,
-                             "\" is not a duration; write e.g. 20s or 5m"));
-  }
-  if (!absl::ParseDuration(trace_slow_, &options.trace_slow) ||
-      options.trace_slow < absl::ZeroDuration()) {
-    return UsageError(StrCat("--trace-slow \"", trace_slow_,
-                             "\" is not a duration; write e.g. 500ms or 2s"));
-  }
+  MILLRACE_ASSIGN_OR_RETURN(
+      options.partition_wait,
+      ParseDurationOption("--partition-wait", partition_wait_));
+  MILLRACE_ASSIGN_OR_RETURN(options.trace_slow,
+                            ParseDurationOption("--trace-slow", trace_slow_));
   return options;
 }
 

@@ -391,7 +391,7 @@ TEST_F(SourceFlagsTest, ValuesHaveLimits) {
   for (const char* wait : {"-1s", "soon"}) {
     EXPECT_EQ(opened({"--partition-wait", wait}),
               UsageError("--partition-wait \"" + std::string(wait) +
-                         "\" is not a duration; write e.g. 20s or 5m"));
+                         "\" is not a duration; write e.g. 500ms, 30s or 2m"));
   }
 }
 

@@ -146,11 +146,12 @@ TEST_F(ServerProgramTest, RefusesWhatItCannotServe) {
       {{"--partition", "0", "--feature-memory", "disk"}, "--feature-memory"},
       {{"--partition", "0", "--peers", "nobody"}, "nobody"},
       {{"--partition", "0", "--drain-timeout", "soon"},
-       "--drain-timeout soon is not a duration; use 30s or 2m"},
+       "--drain-timeout \"soon\" is not a duration; write e.g. 500ms, 30s or "
+       "2m"},
       {{"--partition", "0", "--drain-timeout", "-1s"},
-       "--drain-timeout -1s is not a duration; use 30s or 2m"},
+       "--drain-timeout \"-1s\" is not a duration"},
       {{"--partition", "0", "--trace-slow", "often"},
-       "--trace-slow often is not a duration"},
+       "--trace-slow \"often\" is not a duration"},
       {{"--partition", "0", "--listen", "0.0.0.0:0"},
        "--listen 0.0.0.0:0 can be reached from other hosts, but there is no "
        "--tls-cert\n"},
