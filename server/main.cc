@@ -17,6 +17,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"
+#include "common/cli/addresses.h"
 #include "common/cli/durations.h"
 #include "common/cli/memory_flags.h"
 #include "common/cli/metrics_flags.h"
@@ -52,11 +53,6 @@ struct Arguments {
   ServerOptions server;
 };
 
-std::string CheckListen(const std::string& text) {
-  const auto address = ParseHostPort(text, /*min_port=*/0);
-  return address.ok() ? "" : std::string(address.status().message());
-}
-
 void AddServing(CLI::App& group, Arguments& args) {
   group.add_option("--store", args.store, "store to serve")
       ->required()
@@ -72,7 +68,7 @@ void AddServing(CLI::App& group, Arguments& args) {
                   "means every IPv4 address, [::] every address")
       ->required()
       ->type_name("HOST:PORT")
-      ->check(CheckListen);
+      ->check(HostPortText(/*min_port=*/0));
   group
       .add_option("--advertise", args.advertise,
                   "address at which others reach this server, for the log")
@@ -199,20 +195,10 @@ absl::Status DecideTls(const Arguments& args, ServerOptions& server) {
   server.clients.require_certificate = args.client_auth.empty()
                                            ? !tls.ca.empty()
                                            : args.client_auth == "require";
-  if (args.plaintext && tls.enabled()) {
-    return UsageError(
-        "--plaintext and TLS options cannot be used together; leave one out");
-  }
-  const auto listen = ParseHostPort(server.listen, /*min_port=*/0);
-  if (tls.enabled() || args.plaintext || !listen.ok() ||
-      IsLoopback(listen->host)) {
-    return absl::OkStatus();
-  }
-  return UsageError(
-      StrCat("--listen ", server.listen,
-             " can be reached from other hosts, but there is no "
-             "--tls-cert\ngive --tls-cert, --tls-key and --tls-ca, or "
-             "--plaintext if everyone in the network may read the graph"));
+  return CheckExposure({.option = "--listen",
+                        .address = server.listen,
+                        .tls = tls.enabled(),
+                        .plaintext = args.plaintext});
 }
 
 absl::Status WritePortFile(const std::string& path, int port) {

@@ -24,11 +24,10 @@
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"
-#include "common/cli/numbers.h"
+#include "common/cli/addresses.h"
 #include "common/cli/durations.h"
 #include "common/grpc/fleet/fleet.h"
 #include "common/grpc/tls/tls.h"
-#include "common/net/host_port.h"
 
 namespace millrace {
 namespace {
@@ -260,11 +259,6 @@ absl::Status RunStatus(const StatusFlags& flags) {
   return flags.of_one() ? ShowServer(flags, wait) : ShowFleet(flags, wait);
 }
 
-std::string CheckServer(const std::string& text) {
-  const auto address = ParseHostPort(text);
-  return address.ok() ? "" : std::string(address.status().message());
-}
-
 }  // namespace
 
 void AddStatusCommand(CLI::App& app, CommandBody& body) {
@@ -279,7 +273,7 @@ void AddStatusCommand(CLI::App& app, CommandBody& body) {
       ->add_option("--server", flags->server,
                    "one server, whatever partitions it has: a health check")
       ->type_name("HOST:PORT")
-      ->check(CheckServer);
+      ->check(HostPortText(/*min_port=*/1));
   source->require_option(1);
   AddTlsFlags(*command, flags->tls);
   command

@@ -7,19 +7,15 @@
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/cli/addresses.h"
 #include "common/cli/partition_list.h"
-#include "common/graph/store.h"
 #include "common/graph/partitions_on_host.h"
+#include "common/graph/store.h"
 #include "common/grpc/fleet/address_list.h"
 #include "common/net/host_port.h"
 
 namespace millrace {
 namespace {
-
-std::string CheckAddress(const std::string& text) {
-  const auto address = ParseHostPort(text);
-  return address.ok() ? "" : std::string(address.status().message());
-}
 
 bool IsWildcard(const std::string& host) {
   return host == "0.0.0.0" || host == "::";
@@ -35,7 +31,7 @@ void ServeFlags::AddTo(CLI::App& app) {
                    "--store at this address, and read from the servers of "
                    "--peers; one for all trainers of this host")
       ->type_name("HOST:PORT")
-      ->check(CheckAddress);
+      ->check(HostPortText(/*min_port=*/1));
   group
       ->add_option("--partition", partition_,
                    "--serve: partitions to serve: a number, a list 0,2 or all; "
@@ -52,7 +48,7 @@ void ServeFlags::AddTo(CLI::App& app) {
                    "--serve: this server's address in --peers, if it is not "
                    "that of --serve")
       ->type_name("HOST:PORT")
-      ->check(CheckAddress);
+      ->check(HostPortText(/*min_port=*/1));
   group->add_flag("--plaintext", plaintext_,
                   "--serve: also serve other hosts, without TLS");
   group
@@ -97,25 +93,16 @@ absl::Status ServeFlags::Check(const SourceFlags& source) const {
 }
 
 absl::Status ServeFlags::CheckTls(const TlsOptions& tls) const {
-  if (plaintext_ && tls.enabled()) {
-    return UsageError(
-        "--plaintext and TLS options cannot be used together; leave one out");
-  }
+  MILLRACE_RETURN_IF_ERROR(CheckExposure({.option = "--serve",
+                                          .address = serve_,
+                                          .tls = tls.enabled(),
+                                          .plaintext = plaintext_}));
   if (tls.enabled() && (tls.cert.empty() || tls.key.empty())) {
     return UsageError(
         "--serve with TLS needs a certificate of this host\ngive --tls-cert "
         "and --tls-key, which the server and the trainer show");
   }
-  const auto address = ParseHostPort(serve_);
-  if (tls.enabled() || plaintext_ || !address.ok() ||
-      IsLoopback(address->host)) {
-    return absl::OkStatus();
-  }
-  return UsageError(
-      StrCat("--serve ", serve_,
-             " can be reached from other hosts, but there is no "
-             "--tls-cert\ngive --tls-cert, --tls-key and --tls-ca, or "
-             "--plaintext if everyone in the network may read the graph"));
+  return absl::OkStatus();
 }
 
 // If the trainers' list lacked their own server, they would wait in vain for

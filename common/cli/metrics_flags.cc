@@ -4,6 +4,7 @@
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
+#include "common/cli/addresses.h"
 
 namespace millrace {
 
@@ -11,10 +12,7 @@ void MetricsFlags::AddTo(CLI::App& group, const std::string& pages,
                          const std::string& plaintext) {
   group.add_option("--metrics", metrics_, pages)
       ->type_name("HOST:PORT")
-      ->check([](const std::string& text) {
-        const auto address = ParseHostPort(text, /*min_port=*/0);
-        return address.ok() ? "" : std::string(address.status().message());
-      });
+      ->check(HostPortText(/*min_port=*/0));
   group.add_flag("--metrics-plaintext", plaintext_, plaintext);
 }
 
