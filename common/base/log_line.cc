@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "common/base/json_line.h"
 #include "common/base/printable.h"
 #include "common/base/strings.h"
 
@@ -75,7 +76,7 @@ void AppendField(std::string_view name, const LogValue& value,
                   ValueText(value));
 }
 
-std::string JsonLine(const LogEvent& event) {
+std::string EventJson(const LogEvent& event) {
   nlohmann::ordered_json line;
   const auto [what, advice] = Parts(event.message);
   line["time"] = TimeText(event.time);
@@ -89,8 +90,7 @@ std::string JsonLine(const LogEvent& event) {
     std::visit([&](const auto& held) { line[field.name] = held; },
                field.value.value());
   }
-  return line.dump(/*indent=*/-1, ' ', /*ensure_ascii=*/true,
-                   nlohmann::ordered_json::error_handler_t::replace);
+  return JsonLine(line);
 }
 
 }  // namespace
@@ -109,7 +109,7 @@ std::string LogText(const LogEvent& event) {
 }
 
 std::string LogLine(const LogEvent& event, LogFormat format) {
-  if (format == LogFormat::kJson) return JsonLine(event);
+  if (format == LogFormat::kJson) return EventJson(event);
   return StrCat(TimeText(event.time), " ", std::string(LevelName(event.level)),
                 " ", std::string(ComponentName(event.component)), " ",
                 LogText(event));

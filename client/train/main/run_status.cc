@@ -6,6 +6,7 @@
 
 #include "absl/time/clock.h"
 #include "client/train/main/run_view.h"
+#include "common/base/json_line.h"
 
 namespace millrace {
 namespace {
@@ -111,9 +112,7 @@ std::string PrintTrainerStatus(const RunView& view) {
                  {"valid_curve", CurveJson(run.valid)},
                  {"test_curve", CurveJson(run.test)}};
   status["fleet"] = view.fleet.has_value() ? FleetJson(*view.fleet) : nullptr;
-  // Texts of servers may hold anything.
-  return status.dump(-1, ' ', /*ensure_ascii=*/false,
-                     Json::error_handler_t::replace);
+  return JsonLine(status);
 }
 
 }  // namespace millrace
