@@ -20,13 +20,16 @@
 #include "client/cli/status_screen.h"
 #include "client/cli/status_table.h"
 #include "client/flags/job_flags.h"
+#include "common/base/json_line.h"
 #include "common/base/status_lines.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"
 #include "common/cli/addresses.h"
 #include "common/cli/durations.h"
+#include "common/cli/numbers.h"
 #include "common/grpc/fleet/fleet.h"
+#include "common/grpc/fleet/member_report.h"
 #include "common/grpc/tls/tls.h"
 
 namespace millrace {
@@ -77,7 +80,7 @@ struct Snapshot {
 nlohmann::ordered_json JsonOf(const StatusFlags& flags,
                               const Snapshot& snapshot) {
   nlohmann::ordered_json all;
-  all["servers"] = StatusJson(snapshot.members);
+  all["servers"] = MembersJson(snapshot.members);
   if (!flags.of_one()) all["missing_partitions"] = snapshot.missing();
   return all;
 }
@@ -156,7 +159,7 @@ absl::StatusOr<std::unique_ptr<Fleet>> OpenFleet(const StatusFlags& flags) {
 }
 
 void Print(const StatusFlags& flags, const Snapshot& snapshot) {
-  const std::string text = flags.json ? JsonOf(flags, snapshot).dump() + "\n"
+  const std::string text = flags.json ? JsonLine(JsonOf(flags, snapshot)) + "\n"
                                       : StatusTable(snapshot.members);
   absl::PrintF("%s", text);
 }
@@ -226,7 +229,7 @@ std::string WatchText(const StatusFlags& flags, const Snapshot& snapshot) {
   json["time"] =
       absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", now, absl::UTCTimeZone());
   json.update(JsonOf(flags, snapshot));
-  return json.dump() + "\n";
+  return JsonLine(json) + "\n";
 }
 
 // millrace status --watch. Returns CANCELLED when the program is interrupted.

@@ -2,7 +2,6 @@
 #include "client/cli/status_table.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +11,7 @@
 #include "common/base/status_lines.h"
 #include "common/base/strings.h"
 
+#include "common/grpc/fleet/member_report.h"
 namespace millrace {
 namespace {
 
@@ -19,22 +19,6 @@ using State = FleetMemberInfo::State;
 
 // The longest IPv4 address with a port.
 constexpr size_t kAddressWidth = 21;
-
-// Returns how many members before this one in the list serve the same
-// partition; if it serves several, the maximum over its partitions.
-int ReplicaNumber(const std::vector<FleetMemberInfo>& members, size_t index) {
-  int number = 0;
-  for (const int partition : members[index].partitions) {
-    const auto before = std::count_if(
-        members.begin(), members.begin() + static_cast<std::ptrdiff_t>(index),
-        [partition](const FleetMemberInfo& other) {
-          return std::count(other.partitions.begin(), other.partitions.end(),
-                            partition) > 0;
-        });
-    number = std::max(number, static_cast<int>(before));
-  }
-  return number;
-}
 
 // The two largest units: "3d4h", "5h12m", "1m30s", "7s".
 std::string UptimeText(absl::Duration uptime) {
@@ -134,60 +118,6 @@ std::string StatusTable(const std::vector<FleetMemberInfo>& members) {
     }
   }
   return table + remarks;
-}
-
-nlohmann::ordered_json StatusJson(const std::vector<FleetMemberInfo>& members) {
-  nlohmann::ordered_json servers = nlohmann::ordered_json::array();
-  for (size_t i = 0; i < members.size(); ++i) {
-    const FleetMemberInfo& member = members[i];
-    nlohmann::ordered_json server;
-    server["address"] = member.address;
-    server["state"] = StateName(member.state);
-    server["partitions"] = member.partitions;
-    server["replica"] = ReplicaNumber(members, i);
-    server["inflight_bytes"] = member.inflight_bytes;
-    server["max_inflight_bytes"] = member.max_inflight_bytes;
-    server["uptime_seconds"] = absl::ToDoubleSeconds(member.uptime);
-    server["version"] = member.version;
-    server["error"] = FirstLine(member.error);
-    nlohmann::ordered_json damaged = nlohmann::ordered_json::object();
-    for (const auto& [partition, what] : member.damaged) {
-      damaged[absl::StrCat(partition)] = what;
-    }
-    server["damaged_partitions"] = std::move(damaged);
-    server["leaf_only"] = member.leaf_only;
-    server["failure"] = member.failure;
-    const ServerLoad& load = member.load;
-    server["sampling_busy_ratio"] = load.sampling_busy_ratio;
-    server["batches_per_second"] = load.batches_per_second;
-    server["sample_p50_seconds"] = absl::ToDoubleSeconds(load.sample_p50);
-    server["sample_p99_seconds"] = absl::ToDoubleSeconds(load.sample_p99);
-    server["sample_calls"] = load.sample_calls;
-    server["resident_bytes"] = load.resident_bytes;
-    servers.push_back(std::move(server));
-  }
-  return servers;
-}
-
-std::vector<int> MissingPartitions(const std::vector<FleetMemberInfo>& members,
-                                   int parts) {
-  std::vector<bool> served(parts);
-  for (const FleetMemberInfo& member : members) {
-    if (member.state != State::kReady) continue;
-    for (const int part : member.partitions) {
-      if (part >= 0 && part < parts) served[part] = true;
-    }
-  }
-  std::vector<int> missing;
-  for (int part = 0; part < parts; ++part) {
-    if (!served[part]) missing.push_back(part);
-  }
-  return missing;
-}
-
-bool TakesWork(const FleetMemberInfo& member) {
-  return member.state == State::kReady && !member.partitions.empty() &&
-         member.failure.empty();
 }
 
 }  // namespace millrace

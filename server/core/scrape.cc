@@ -12,14 +12,9 @@
 namespace millrace {
 namespace {
 
-using State = FleetMemberInfo::State;
-
 std::map<std::string_view, int> PeersByState(const Fleet& fleet) {
   std::map<std::string_view, int> counts;
-  for (const State state : {State::kUnknown, State::kReady, State::kDraining,
-                            State::kUnreachable, State::kRefused}) {
-    counts[StateName(state)] = 0;
-  }
+  for (const MemberState state : kMemberStates) counts[StateName(state)] = 0;
   for (const FleetMemberInfo& member : fleet.Members()) {
     ++counts[StateName(member.state)];
   }

@@ -186,7 +186,7 @@ class HostileServer(http.server.BaseHTTPRequestHandler):
             return {name: self.poison(one, name) for name, one in value.items()}
         if isinstance(value, list):
             return [self.poison(one, key) for one in value]
-        if key == "damaged" or (isinstance(value, str) and key != "kind"):
+        if key == "damaged_partitions" or (isinstance(value, str) and key != "kind"):
             return HOSTILE
         return value
 

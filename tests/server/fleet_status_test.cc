@@ -89,6 +89,21 @@ TEST(PrintFleetStatusTest, OnlyReadyServersServeAPartition) {
   EXPECT_EQ(Printed(status)["missing_partitions"], Json({0, 1}));
 }
 
+TEST(PrintFleetStatusTest, ServersWithFailedGpusServeNoPartition) {
+  FleetStatus status = OwnStatus();
+  status.self.failure = "a GPU has failed";
+  status.peers = {Member("a:1", State::kReady, {1, 2})};
+  EXPECT_EQ(Printed(status)["missing_partitions"], Json({0}));
+}
+
+TEST(PrintFleetStatusTest, ReplicasAreNumberedInTheOrderOfTheList) {
+  FleetStatus status = OwnStatus();
+  status.peers = {Member("a:1", State::kReady, {0, 1})};
+  const Json json = Printed(status);
+  EXPECT_EQ(json["servers"][0]["replica"], 0);
+  EXPECT_EQ(json["servers"][1]["replica"], 1);
+}
+
 TEST(PrintFleetStatusTest, HasLoadMemoryAndDamage) {
   FleetStatus status = OwnStatus();
   status.self.damaged = {{2, "part-2/a.bin: checksum"}};
@@ -104,14 +119,16 @@ TEST(PrintFleetStatusTest, HasLoadMemoryAndDamage) {
   status.gpus = {{.device = 1, .free_bytes = 2, .total_bytes = 5}};
   const Json json = Printed(status);
   const Json& server = json["servers"][0];
-  EXPECT_EQ(server["damaged"]["2"], "part-2/a.bin: checksum");
+  EXPECT_EQ(server["damaged_partitions"]["2"], "part-2/a.bin: checksum");
   EXPECT_EQ(server["failure"], "a GPU has failed");
   EXPECT_EQ(server["leaf_only"], false);
   EXPECT_EQ(server["uptime_seconds"], 90);
-  EXPECT_EQ(server["load"],
-            Json::parse(R"({"busy_ratio":0.5,"batches_per_second":12.0,
-                            "p50_seconds":0.003,"p99_seconds":0.009,"calls":4,
-                            "resident_bytes":1000})"));
+  EXPECT_EQ(server["sampling_busy_ratio"], 0.5);
+  EXPECT_EQ(server["batches_per_second"], 12.0);
+  EXPECT_EQ(server["sample_p50_seconds"], 0.003);
+  EXPECT_EQ(server["sample_p99_seconds"], 0.009);
+  EXPECT_EQ(server["sample_calls"], 4);
+  EXPECT_EQ(server["resident_bytes"], 1000);
   EXPECT_EQ(json["memory"],
             Json::parse(R"([{"content":"graph","memory":"ram","bytes":64}])"));
   EXPECT_EQ(json["gpus"][0]["total_bytes"], 5);

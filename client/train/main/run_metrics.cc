@@ -6,15 +6,12 @@
 
 #include "client/train/main/run_view.h"
 #include "common/base/strings.h"
+#include "common/grpc/fleet/member_state.h"
 #include "common/metrics/families.h"
 #include "common/metrics/process_metrics.h"
 
 namespace millrace {
 namespace {
-
-// All states that a server can have, so that a count of 0 is told too.
-constexpr const char* kStates[] = {"ready", "draining", "unreachable",
-                                   "refused", "unknown"};
 
 prometheus::MetricFamily InfoFamily(const RunView& view) {
   const RunInfo& info = view.run.info;
@@ -113,12 +110,13 @@ MetricFamilies ResultFamilies(const RunSnapshot& run) {
 MetricFamilies FleetFamilies(const FleetUse& use) {
   const auto number = [](auto value) { return static_cast<double>(value); };
   std::vector<MetricValue> states;
-  for (const char* state : kStates) {
+  for (const MemberState state : kMemberStates) {
+    const std::string name(StateName(state));
     double count = 0;
     for (const KnownServer& server : use.servers) {
-      if (server.state == state) ++count;
+      if (server.state == name) ++count;
     }
-    states.push_back({.labels = {{"state", state}}, .value = count});
+    states.push_back({.labels = {{"state", name}}, .value = count});
   }
   MetricFamilies all = {
       CounterFamily("millrace_client_calls_total",

@@ -5,22 +5,6 @@
 
 namespace millrace {
 
-std::string_view StateName(FleetMemberInfo::State state) {
-  switch (state) {
-    case FleetMemberInfo::State::kUnknown:
-      return "unknown";
-    case FleetMemberInfo::State::kReady:
-      return "ready";
-    case FleetMemberInfo::State::kDraining:
-      return "draining";
-    case FleetMemberInfo::State::kUnreachable:
-      return "unreachable";
-    case FleetMemberInfo::State::kRefused:
-      return "refused";
-  }
-  return "";
-}
-
 void TakeAnswer(const v1::DescribeReply& reply, FleetMemberInfo& info) {
   info.version = reply.version();
   info.instance = reply.instance();

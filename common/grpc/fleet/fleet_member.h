@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "common/grpc/fleet/channel_set.h"
+#include "common/grpc/fleet/member_state.h"
 
 namespace millrace {
 
@@ -39,13 +39,7 @@ struct ServerLoad {
 
 // A snapshot of what is known about a member.
 struct FleetMemberInfo {
-  enum class State {
-    kUnknown,      // has not answered yet
-    kReady,        // answers, and belongs to this fleet
-    kDraining,     // answers, but takes no new Sample calls
-    kUnreachable,  // does not answer
-    kRefused,      // has another store or version
-  };
+  using State = MemberState;
   std::string address;
   State state = State::kUnknown;
   std::vector<int> partitions;
@@ -65,8 +59,5 @@ struct FleetMemberInfo {
 // Fills in what the member's answer says of it; not its address, its state and
 // why it is refused.
 void TakeAnswer(const v1::DescribeReply& reply, FleetMemberInfo& info);
-
-// "ready", "draining", ...; "unknown" before the first answer.
-std::string_view StateName(FleetMemberInfo::State state);
 
 }  // namespace millrace

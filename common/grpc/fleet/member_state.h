@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace millrace {
+
+// What one program knows of a server of the fleet.
+enum class MemberState : uint8_t {
+  kUnknown,      // has not answered yet
+  kReady,        // answers, and belongs to this fleet
+  kDraining,     // answers, but takes no new Sample calls
+  kUnreachable,  // does not answer
+  kRefused,      // has another store or version
+};
+
+inline constexpr std::array kMemberStates = {
+    MemberState::kUnknown, MemberState::kReady, MemberState::kDraining,
+    MemberState::kUnreachable, MemberState::kRefused};
+
+// "unknown", "ready", "draining", "unreachable" or "refused".
+std::string_view StateName(MemberState state);
+
+}  // namespace millrace
