@@ -8,10 +8,11 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
+#include "common/base/printable.h"
 #include "common/base/status_lines.h"
 #include "common/base/strings.h"
-
 #include "common/grpc/fleet/member_report.h"
+
 namespace millrace {
 namespace {
 
@@ -65,19 +66,22 @@ std::string Row(const std::vector<FleetMemberInfo>& members, size_t index) {
       absl::StrCat(ShortBytes(member.inflight_bytes), "/",
                    ShortBytes(member.max_inflight_bytes)),
       known ? ShortBytes(load.resident_bytes) : "-", UptimeText(member.uptime),
-      member.version);
+      Printable(member.version));
 }
 
 // What is wrong with a server that answers.
 std::vector<std::string> Remarks(const FleetMemberInfo& member) {
   std::vector<std::string> remarks;
-  if (!member.error.ok()) remarks.push_back(FirstLine(member.error));
+  if (!member.error.ok()) {
+    remarks.push_back(Printable(FirstLine(member.error)));
+  }
   if (!member.failure.empty()) {
-    remarks.push_back(absl::StrCat(member.failure, ": restart this server"));
+    remarks.push_back(
+        absl::StrCat(Printable(member.failure), ": restart this server"));
   }
   for (const auto& [partition, what] : member.damaged) {
-    remarks.push_back(
-        absl::StrCat("partition ", partition, " is damaged: ", what));
+    remarks.push_back(absl::StrCat("partition ", partition,
+                                   " is damaged: ", Printable(what)));
   }
   if (member.leaf_only) {
     remarks.push_back(
@@ -108,7 +112,7 @@ std::string StatusTable(const std::vector<FleetMemberInfo>& members) {
     if (!Answers(member)) {
       absl::StrAppendFormat(&table, "%-*s %-11s %s\n", columns, member.address,
                             AbslView(StateName(member.state)),
-                            FirstLine(member.error));
+                            Printable(FirstLine(member.error)));
       continue;
     }
     absl::StrAppendFormat(&table, "%-*s %s\n", columns, member.address,
