@@ -126,6 +126,23 @@ def test_terminal():
                      + b"millrace status: interrupted\r\n$", rest), rest
 
 
+def test_log_in_terminal():
+    """Nothing is logged onto the screen; the log is back when it closes."""
+    server = Server()
+    watch = Watch("--server", server.address, "--log-format", "json",
+                  terminal=True)
+    watch.read(rb"  1 of 1 server is ready")
+    server.stop()
+    watch.read(rb"  0 of 1 server is ready")
+    assert b'"component"' not in watch.shown, watch.shown
+    status, rest = watch.end(signal.SIGTERM)
+    assert status == 130, status
+    before, _, after = rest.partition(OWN_SCREEN)
+    assert b'"component"' not in before, before
+    line = json.loads(after)
+    assert (line["level"], line["message"]) == ("error", "interrupted"), line
+
+
 def test_json():
     server = Server()
     watch = Watch("--server", server.address, "--json")
@@ -149,6 +166,7 @@ def main():
         WORK / "store", "--log-level", "error")
     test_pipe()
     test_terminal()
+    test_log_in_terminal()
     test_json()
     shutil.rmtree(WORK)
 
