@@ -55,8 +55,7 @@ void LogServing(const SamplerServer& server, const Store& store,
            {"max_inflight_bytes", options.max_inflight_bytes},
            {"max_connections", connections.all},
            {"max_connections_per_address", connections.per_address},
-           {"seconds", absl::ToDoubleSeconds(
-                           absl::Trunc(loading, absl::Milliseconds(1)))}});
+           {"seconds", LogSeconds(loading)}});
 }
 
 void LogEnded(const absl::Status& status, absl::Duration uptime) {
@@ -64,8 +63,7 @@ void LogEnded(const absl::Status& status, absl::Duration uptime) {
       status.ok() || (absl::IsCancelled(status) && Interrupted());
   const LogFields fields = {
       {"why", stopped ? InterruptName() : FirstLine(status)},
-      {"uptime_seconds",
-       absl::ToDoubleSeconds(absl::Trunc(uptime, absl::Milliseconds(1)))}};
+      {"uptime_seconds", LogSeconds(uptime)}};
   if (stopped) {
     LogInfo(LogComponent::kServer, "ended", fields);
   } else {

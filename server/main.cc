@@ -257,10 +257,6 @@ absl::StatusOr<LoadedStore> OpenStore(const Arguments& args) {
   return LoadStore(std::move(store), MemoryOf(args));
 }
 
-double Seconds(absl::Duration time) {
-  return absl::ToDoubleSeconds(absl::Trunc(time, absl::Milliseconds(1)));
-}
-
 void DrainAndStop(SamplerServer& server, absl::Duration timeout) {
   LogInfo(LogComponent::kServer,
           StrCat("draining, for up to ", absl::FormatDuration(timeout)),
@@ -268,7 +264,7 @@ void DrainAndStop(SamplerServer& server, absl::Duration timeout) {
   const SteadyTime start = SteadyNow();
   if (server.Drain(timeout)) {
     LogInfo(LogComponent::kServer, "drained",
-            {{"seconds", Seconds(SteadyNow() - start)}});
+            {{"seconds", LogSeconds(SteadyNow() - start)}});
   } else {
     LogWarning(LogComponent::kServer,
                StrCat("calls were still running after ",

@@ -121,6 +121,14 @@ std::string_view ComponentName(LogComponent component) {
   return kNames[static_cast<size_t>(component)];
 }
 
+double LogMilliseconds(absl::Duration time) {
+  return absl::ToDoubleMilliseconds(absl::Trunc(time, absl::Microseconds(10)));
+}
+
+double LogSeconds(absl::Duration time) {
+  return absl::ToDoubleSeconds(absl::Trunc(time, absl::Milliseconds(1)));
+}
+
 void LogDebug(LogComponent component, const std::string& message,
               const LogFields& fields) {
   Log(LogLevel::kDebug, component, message, fields);

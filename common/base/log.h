@@ -11,6 +11,8 @@
 #include <variant>
 #include <vector>
 
+#include "absl/time/time.h"
+
 namespace millrace {
 
 enum class LogLevel { kDebug, kInfo, kWarning, kError, kOff };
@@ -65,6 +67,11 @@ struct LogField {
   LogValue value;
 };
 using LogFields = std::vector<LogField>;
+
+// The values of fields like "total_ms" and "seconds", rounded down to 10
+// microseconds and to a millisecond.
+double LogMilliseconds(absl::Duration time);
+double LogSeconds(absl::Duration time);
 
 // Write one event: LogInfo(LogComponent::kServer, "serving", {{"partitions",
 // "0,2"}}). The first line feed in `message` separates what happened from what

@@ -10,15 +10,11 @@
 namespace millrace {
 namespace {
 
-double MillisecondsOf(absl::Duration time) {
-  return absl::ToDoubleMilliseconds(absl::Trunc(time, absl::Microseconds(10)));
-}
-
 void AppendHop(const CallTrace::Hop& hop, LogFields& fields) {
   const std::string name = StrCat("hop", hop.number);
-  fields.push_back({name + "_ms", MillisecondsOf(hop.total)});
+  fields.push_back({name + "_ms", LogMilliseconds(hop.total)});
   if (hop.slowest_partition < 0) return;
-  fields.push_back({name + "_wait_ms", MillisecondsOf(hop.waiting)});
+  fields.push_back({name + "_wait_ms", LogMilliseconds(hop.waiting)});
   fields.push_back({name + "_slowest_partition", hop.slowest_partition});
   if (hop.slowest_server.empty()) return;
   fields.push_back({name + "_slowest_server", hop.slowest_server});
@@ -53,20 +49,20 @@ void CallTrace::LogIfSlow(const std::string& client, SteadyTime now,
       {"method", method_},
       {"client", client},
       {"code", code_},
-      {"total_ms", MillisecondsOf(now - arrived_)},
-      {"read_ms", MillisecondsOf(read - arrived_)},
-      {"queue_ms", MillisecondsOf(began_.value_or(now) - read)}};
+      {"total_ms", LogMilliseconds(now - arrived_)},
+      {"read_ms", LogMilliseconds(read - arrived_)},
+      {"queue_ms", LogMilliseconds(began_.value_or(now) - read)}};
   if (batch_.has_value()) {
     fields.insert(fields.end(), {{"epoch", batch_->epoch},
                                  {"batch", batch_->batch},
                                  {"partition", batch_->partition},
-                                 {"sample_ms", MillisecondsOf(sampling_)}});
+                                 {"sample_ms", LogMilliseconds(sampling_)}});
     for (const Hop& hop : hops_) AppendHop(hop, fields);
-    fields.push_back({"gather_ms", MillisecondsOf(work_ - sampling_)});
+    fields.push_back({"gather_ms", LogMilliseconds(work_ - sampling_)});
   } else {
-    fields.push_back({"work_ms", MillisecondsOf(work_)});
+    fields.push_back({"work_ms", LogMilliseconds(work_)});
   }
-  fields.push_back({"send_ms", MillisecondsOf(writing_)});
+  fields.push_back({"send_ms", LogMilliseconds(writing_)});
   fields.push_back({"bytes", bytes_});
   if (*left_out > 0) fields.push_back({"left_out", *left_out});
   LogWarning(LogComponent::kServer,

@@ -56,6 +56,14 @@ TEST(LogLineTest, TextHasTimeLevelComponentMessageAndFields) {
             "tls=false bytes=7 seconds=0.5 hop=-1");
 }
 
+TEST(LogLineTest, DurationsAreRoundedDown) {
+  const absl::Duration time = absl::Nanoseconds(1'234'567'999);
+  EXPECT_THAT(
+      Line("x", {{"ms", LogMilliseconds(time)}, {"s", LogSeconds(time)}},
+           LogFormat::kText),
+      HasSubstr(" x ms=1234.56 s=1.234"));
+}
+
 TEST(LogLineTest, TextQuotesValuesThatAreNotPlainWords) {
   EXPECT_THAT(
       Line("x",
