@@ -13,6 +13,7 @@
 namespace millrace {
 namespace {
 
+// Calls never end a fetch with this code: it is how Cancel() does.
 absl::Status Closed() { return absl::CancelledError("the source was closed"); }
 
 }  // namespace
@@ -153,11 +154,12 @@ void BatchFetch::OnWake() {
 void BatchFetch::Finish(absl::StatusOr<Batch> batch) {
   const std::shared_ptr<BatchFetch> self = shared_from_this();
   BatchSource::BatchCallback done = std::move(done_);
-  if (trace_ != nullptr) {
+  if (trace_ != nullptr && !absl::IsCancelled(batch.status())) {
     trace_->LogIfSlow({.request_id = request_id_,
                        .epoch = request_.epoch,
                        .batch = request_.batch,
                        .home = options_.home,
+                       .code = batch.status().code(),
                        .attempts = attempts_,
                        .bytes = batch.ok() ? batch->total_bytes() : 0},
                       context_.timer.Now(), options_.trace_slow);

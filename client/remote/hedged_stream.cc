@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/remote/hedged_stream.h"
 
-#include <atomic>
 #include <string>
 #include <utility>
 
 #include "client/remote/call_failure.h"
 #include "client/remote/frame_stream.h"
+#include "client/remote/traced_call.h"
 #include "common/base/status_macros.h"
 #include "common/grpc/call/hedged_call.h"
 
@@ -24,11 +24,11 @@ class HedgedStream final : public HedgedRequest {
         receiver_(std::move(receiver)),
         done_(std::move(done)),
         request_id_(context.request_id),
-        start_(context.timer.Now()) {}
+        traced_(context_, request_.method.c_str(), request_.partition) {}
 
   std::shared_ptr<Call> Send(std::shared_ptr<FleetMember> replica,
                              std::shared_ptr<CallObserver> observer) override {
-    ++sent_;
+    traced_.NoteSent();
     return StartFrameStream({.method = request_.method,
                              .request = request_.message,
                              .member = std::move(replica),
@@ -49,13 +49,7 @@ class HedgedStream final : public HedgedRequest {
 
   void Finish(absl::Status status,
               std::shared_ptr<FleetMember> replica) override {
-    if (context_.trace != nullptr && replica != nullptr) {
-      context_.trace->NoteCall({.method = request_.method,
-                                .server = replica->address,
-                                .partition = request_.partition,
-                                .replicas_asked = sent_,
-                                .time = context_.timer.Now() - start_});
-    }
+    traced_.NoteEnd(replica.get());
     done_(std::move(status));
   }
 
@@ -66,8 +60,7 @@ class HedgedStream final : public HedgedRequest {
   const std::shared_ptr<FrameReceiver> receiver_;  // shared with the streams
   const CallDone done_;
   const std::string request_id_;
-  const SteadyTime start_;
-  std::atomic<int> sent_ = 0;  // to replicas
+  TracedCall traced_;
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "client/remote/call_failure.h"
+#include "client/remote/traced_call.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"
@@ -18,6 +19,8 @@
 
 namespace millrace {
 namespace {
+
+constexpr char kResolve[] = "/millrace.v1.Sampler/Resolve";
 
 grpc::ByteBuffer MessageOf(const Manifest& manifest,
                            const ResolveRequest& request) {
@@ -38,10 +41,12 @@ class ResolveCall final : public HedgedRequest {
         request_(std::move(request)),
         deadline_(deadline),
         done_(std::move(done)),
-        request_id_(context.request_id) {}
+        request_id_(context.request_id),
+        traced_(context_, kResolve, request_.partition) {}
 
   std::shared_ptr<Call> Send(std::shared_ptr<FleetMember> replica,
                              std::shared_ptr<CallObserver> observer) override {
+    traced_.NoteSent();
     auto context = std::make_unique<grpc::ClientContext>();
     context->set_deadline(ToGrpcTime(deadline_));
     SetRequestId(request_id_, *context);
@@ -50,7 +55,7 @@ class ResolveCall final : public HedgedRequest {
       const absl::Status status = TakeReply(bytes);
       return status.ok() ? status : ProtocolError(*replica, status);
     };
-    return StartUnaryCall({.method = "/millrace.v1.Sampler/Resolve",
+    return StartUnaryCall({.method = kResolve,
                            .request = message_,
                            .member = replica,
                            .context = std::move(context),
@@ -63,7 +68,9 @@ class ResolveCall final : public HedgedRequest {
     return NoteEnd(context_, {replica, request_.partition, start}, status);
   }
 
-  void Finish(absl::Status status, std::shared_ptr<FleetMember>) override {
+  void Finish(absl::Status status,
+              std::shared_ptr<FleetMember> replica) override {
+    traced_.NoteEnd(replica.get());
     done_(std::move(status));
   }
 
@@ -76,6 +83,7 @@ class ResolveCall final : public HedgedRequest {
   const SteadyTime deadline_;
   const CallDone done_;
   const std::string request_id_;
+  TracedCall traced_;
 };
 
 absl::Status ResolveCall::TakeReply(grpc::ByteBuffer& bytes) const {

@@ -42,9 +42,22 @@ TEST(FetchTraceTest, NamesTheSlowestCallOfASlowBatch) {
   EXPECT_THAT(
       log.text(),
       HasSubstr("slow batch request_id=1f0c9a2b-3-1234-57.2 epoch=3 batch=1234 "
-                "home=0 total_ms=510 attempts=2 bytes=77 calls=2 "
-                "hedged_calls=1 slowest_call=Gather slowest_partition=1 "
+                "home=0 code=OK total_ms=510 attempts=2 bytes=77 calls=2 "
+                "resent_calls=1 slowest_call=Gather slowest_partition=1 "
                 "slowest_server=10.0.0.2:7000 slowest_ms=300\n"));
+}
+
+TEST(FetchTraceTest, NamesNoCallIfNoneWasMade) {
+  const CapturedLog log;
+  FetchTrace trace(TimeOf(0));
+  const std::string id = "a";
+  trace.LogIfSlow(
+      {.request_id = id, .code = absl::StatusCode::kUnavailable, .attempts = 3},
+      TimeOf(510), absl::Milliseconds(500));
+  EXPECT_THAT(log.text(),
+              HasSubstr("slow batch request_id=a epoch=0 batch=0 home=0 "
+                        "code=UNAVAILABLE total_ms=510 attempts=3 bytes=0 "
+                        "calls=0 resent_calls=0\n"));
 }
 
 TEST(FetchTraceTest, FastBatchesAreNotLogged) {
