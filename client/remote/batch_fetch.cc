@@ -46,6 +46,10 @@ BatchFetch::BatchFetch(const Options& options, const ResolvedJob& job,
 
 void BatchFetch::StartAttempt() {
   request_id_ = StrCat(options_.request_id, ".", ++attempts_);
+  StartStage();
+}
+
+void BatchFetch::StartStage() {
   const auto calls = std::make_shared<AttemptCalls>(
       [self = shared_from_this()](absl::Status failure) {
         self->EndAttempt(std::move(failure));
@@ -112,9 +116,7 @@ void BatchFetch::EndAttempt(absl::Status failure) {
   }
   if (failure.ok()) return EndStage();
   receiver_ = nullptr;
-  const LogRequest logged(request_id_);
-  const absl::StatusOr<absl::Duration> wait =
-      retry_.After(failure, context_.timer.Now());
+  const absl::StatusOr<absl::Duration> wait = PauseAfter(failure);
   if (!wait.ok()) return Finish(wait.status());
   ++options_.retries;
   MutexLock lock(&mutex_);
@@ -123,14 +125,20 @@ void BatchFetch::EndAttempt(absl::Status failure) {
   SleepFor(cancelled_ ? absl::ZeroDuration() : *wait);
 }
 
+absl::StatusOr<absl::Duration> BatchFetch::PauseAfter(
+    const absl::Status& failure) {
+  const LogRequest logged(request_id_);
+  return retry_.After(failure, context_.timer.Now());
+}
+
 void BatchFetch::EndStage() {
   switch (stage_) {
     case Stage::kIds:
       stage_ = seeds_->needs_times() ? Stage::kTimes : Stage::kBatch;
-      return StartAttempt();
+      return StartStage();
     case Stage::kTimes:
       stage_ = Stage::kBatch;
-      return StartAttempt();
+      return StartStage();
     case Stage::kBatch:
       return Finish(receiver_->TakeBatch());
   }

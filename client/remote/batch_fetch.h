@@ -30,12 +30,12 @@ namespace millrace {
 // Fetches one batch from a fleet, in up to three stages: looks up the ids of
 // explicit seeds, looks up their times for temporal jobs (see SeedLookup for
 // both), and streams the batch from its home, asking the other owners for their
-// rows meanwhile (see BatchReceiver). If any call of a stage fails, the whole
-// attempt at it is abandoned and repeated with new memory, as Retry decides.
-// States: attempt (calls in flight) <-> waiting for a retry -> finished.
-// A fetch runs through Start() -> StartAttempt() -> EndAttempt() -> EndStage(),
-// which starts the next stage's attempt, or Finish(). After a failure,
-// EndAttempt() sleeps, and OnWake() starts the stage's next attempt.
+// rows meanwhile (see BatchReceiver). If any call of a stage fails, all of its
+// calls are abandoned, and the next attempt repeats it with new memory, as
+// Retry decides. States: attempt (calls in flight) <-> waiting for a retry ->
+// finished. A fetch runs through Start() -> StartAttempt() -> StartStage() ->
+// EndAttempt() -> EndStage(), which starts the next stage, or Finish(). After a
+// failure, EndAttempt() sleeps, and OnWake() starts the next attempt.
 // Threads: Start() once; Cancel() on any thread; the rest runs on threads of
 // gRPC and of the timer.
 class BatchFetch : public Sleeper,
@@ -73,10 +73,12 @@ class BatchFetch : public Sleeper,
   enum class Stage { kIds, kTimes, kBatch };
 
   void StartAttempt();
+  void StartStage();
   absl::Status StartCalls(const std::shared_ptr<AttemptCalls>& calls);
   absl::Status StartBatch(const std::shared_ptr<AttemptCalls>& calls);
   ::grpc::ByteBuffer MakeMessage(const BatchReceiver& receiver) const;
   void EndAttempt(absl::Status failure);
+  absl::StatusOr<absl::Duration> PauseAfter(const absl::Status& failure);
   void EndStage();
   void SleepFor(absl::Duration wait) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Finish(absl::StatusOr<Batch> batch);
