@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/train/group/launcher.h"
 
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
@@ -24,16 +23,14 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/train/group/message_signer.h"
+#include "common/base/child_log.h"
 #include "common/base/child_process.h"
 #include "common/base/field_error.h"
 #include "common/base/host_memory.h"
 #include "common/base/interrupt.h"
 #include "common/base/log.h"
-#include "common/base/log_line.h"
-#include "common/base/progress.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"
@@ -68,8 +65,9 @@ constexpr int kWrongUsage = 2;
 
 struct Worker {
   ChildProcess process;
-  UniqueFd log;              // read end of its stderr; not used for rank 0
-  std::string partial = "";  // start of an incomplete line of the log
+  std::optional<ChildLog> log;  // absent if it shares our stderr
+
+  int log_fd() const { return log.has_value() ? log->fd() : -1; }
 };
 
 absl::StatusOr<uint16_t> FreePort() {
@@ -87,21 +85,6 @@ absl::StatusOr<uint16_t> FreePort() {
   return ntohs(address.sin_port);
 }
 
-// The event that a rank logged, with its rank; other lines, of libraries,
-// become events.
-std::string JsonOfRank(int rank, const std::string& line) {
-  if (line.starts_with("{\"")) {
-    return StrCat("{\"rank\":", rank, ",", line.substr(1), "\n");
-  }
-  return StrCat(LogLine({.time = absl::Now(),
-                         .level = LogLevel::kWarning,
-                         .component = LogComponent::kTrain,
-                         .message = line,
-                         .fields = {{"rank", rank}}},
-                        LogFormat::kJson),
-                "\n");
-}
-
 class Launcher {
  public:
   Launcher(char** argv, int workers, int threads)
@@ -117,8 +100,6 @@ class Launcher {
   absl::Status Start(int rank, uint16_t port);
   absl::Status WaitForAll();
   void PollOnce(const sigset_t& while_waiting);
-  void ForwardLog(int rank);
-  void PrintLine(int rank, const std::string& line);
   void Reap(int rank);
   void SignalAll(int signal);
   bool AnyRunning() const {
@@ -137,16 +118,13 @@ class Launcher {
 };
 
 absl::Status Launcher::Start(int rank, uint16_t port) {
-  UniqueFd log, write_end;
-  if (rank > 0) {
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) {
-      return absl::InternalError(
-          StrCat("cannot make a pipe: ", std::strerror(errno)));
-    }
-    log = UniqueFd(ends[0]);
-    write_end = UniqueFd(ends[1]);
-    fcntl(ends[0], F_SETFL, O_NONBLOCK);
+  std::optional<ChildLog> log;
+  // In text, rank 0 shows its progress on our terminal.
+  if (rank > 0 || CurrentLogFormat() == LogFormat::kJson) {
+    MILLRACE_ASSIGN_OR_RETURN(
+        log, ChildLog::Open({.prefix = StrCat("[rank ", rank, "] "),
+                             .members = StrCat("\"rank\":", rank, ","),
+                             .component = LogComponent::kTrain}));
   }
   ChildProcessOptions options;
   options.arguments = arguments_;
@@ -165,48 +143,19 @@ absl::Status Launcher::Start(int rank, uint16_t port) {
   if (std::getenv(kNcclInterface) == nullptr) {
     options.environment.emplace(kNcclInterface, "lo");
   }
-  options.stderr_fd = write_end.get();
+  if (log.has_value()) options.stderr_fd = log->write_end();
   sigemptyset(&options.signal_mask);  // ours is blocked
   MILLRACE_ASSIGN_OR_RETURN(ChildProcess process, ChildProcess::Start(options));
+  if (log.has_value()) log->CloseWriteEnd();
   workers_.push_back({std::move(process), std::move(log)});
   return absl::OkStatus();
-}
-
-void Launcher::PrintLine(int rank, const std::string& line) {
-  const std::string text =
-      CurrentLogFormat() == LogFormat::kJson
-          ? JsonOfRank(rank, line)
-          : StrCat(EraseLine(), "[rank ", rank, "] ", line, "\n");
-  // One write, so that lines of several ranks do not mix.
-  [[maybe_unused]] const ssize_t written =
-      write(STDERR_FILENO, text.data(), text.size());
-}
-
-void Launcher::ForwardLog(int rank) {
-  Worker& worker = workers_[rank];
-  char buffer[4096];
-  while (true) {
-    const ssize_t got = read(worker.log.get(), buffer, sizeof(buffer));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0 && errno == EAGAIN) return;
-    if (got <= 0) break;
-    worker.partial.append(buffer, static_cast<size_t>(got));
-    size_t end;
-    while ((end = worker.partial.find('\n')) != std::string::npos) {
-      PrintLine(rank, worker.partial.substr(0, end));
-      worker.partial.erase(0, end + 1);
-    }
-  }
-  if (!worker.partial.empty()) PrintLine(rank, worker.partial);
-  worker.partial.clear();
-  worker.log = UniqueFd();
 }
 
 void Launcher::Reap(int rank) {
   Worker& worker = workers_[rank];
   const std::optional<int> status = worker.process.TryWait();
   if (!status.has_value()) return;
-  if (worker.log.get() >= 0) ForwardLog(rank);
+  if (worker.log.has_value()) worker.log->Forward();
   if (WIFEXITED(*status) && WEXITSTATUS(*status) == 0) return;
   // Wrong usage takes precedence over the failures of ranks that ended earlier
   // because of it, so that a supervisor does not start the group again.
@@ -241,8 +190,8 @@ void Launcher::PollOnce(const sigset_t& while_waiting) {
       fds.push_back({worker.process.end_fd(), POLLIN, 0});
       ranks.push_back(static_cast<int>(rank));
     }
-    if (worker.log.get() >= 0) {
-      fds.push_back({worker.log.get(), POLLIN, 0});
+    if (worker.log_fd() >= 0) {
+      fds.push_back({worker.log_fd(), POLLIN, 0});
       ranks.push_back(static_cast<int>(rank));
     }
   }
@@ -259,8 +208,8 @@ void Launcher::PollOnce(const sigset_t& while_waiting) {
   }
   for (size_t i = 0; i < fds.size(); ++i) {
     if (fds[i].revents == 0) continue;
-    if (fds[i].fd == workers_[ranks[i]].log.get()) {
-      ForwardLog(ranks[i]);
+    if (fds[i].fd == workers_[ranks[i]].log_fd()) {
+      workers_[ranks[i]].log->Forward();
     } else {
       Reap(ranks[i]);
     }

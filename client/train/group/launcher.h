@@ -9,8 +9,9 @@ namespace millrace {
 
 // Starts `workers` copies of this program with the same arguments on this
 // host, as ranks 0 .. workers - 1 of one group (with torchrun's variables), and
-// waits for them. Rank 0 shares our stdout and stderr; each line on the stderr
-// of the others is printed after "[rank R] ". If a rank does not end with
+// waits for them. They share our stdout. Rank 0 shares our stderr; each line on
+// the stderr of the others is printed after "[rank R] ". In a log in JSON, all
+// get events with the member "rank" instead. If a rank does not end with
 // status 0, the launcher ends the rest. It passes on interrupts. No rank
 // outlives the launcher, however it ends.
 // `threads` is the number of OpenMP threads of each rank; 0 means cores /

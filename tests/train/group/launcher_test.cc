@@ -20,6 +20,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/field_error.h"
 #include "common/base/interrupt.h"
+#include "common/base/log.h"
 #include "common/base/steady_time.h"
 #include "tests/support/captured_output.h"
 #include "tests/support/store_builder.h"
@@ -77,6 +78,27 @@ TEST(LauncherTest, GivesEachRankItsPlace) {
   EXPECT_THAT(text,
               HasSubstr("[rank 2] 2 2 3 3 127.0.0.1 [] 5 PASSIVE lo 64\n"));
   EXPECT_THAT(text, HasSubstr("[rank 1] part of a line\n"));
+}
+
+TEST(LauncherTest, EventsInJsonHaveTheirRank) {
+  if (IsWorker()) {
+    std::fprintf(stderr, "{\"message\":\"an event\"}\nfrom a library");
+    End(0);
+  }
+  SetLogFormat(LogFormat::kJson);
+  CapturedOutput output(STDERR_FILENO);
+  const absl::Status status = RunThisTest(2, 1);
+  const std::string text = output.Stop();
+  SetLogFormat(LogFormat::kText);
+  EXPECT_TRUE(status.ok()) << status;
+  for (const char* rank : {"0", "1"}) {
+    const std::string start = absl::StrCat("{\"rank\":", rank, ",");
+    EXPECT_THAT(text,
+                HasSubstr(absl::StrCat(start, "\"message\":\"an event\"}\n")));
+    EXPECT_THAT(text, HasSubstr(absl::StrCat(start, "\"time\":\"")));
+  }
+  EXPECT_THAT(text, HasSubstr("\"component\":\"train\",\"message\":\"from a "
+                              "library\"}\n"));
 }
 
 TEST(LauncherTest, LeavesTheInterfaceOfNcclToTheUser) {
