@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The metrics of a trainer.
+#include "client/train/main/run_metrics.h"
+
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "client/train/main/run_view.h"
 #include "common/base/strings.h"
 #include "common/grpc/fleet/member_state.h"
 #include "common/metrics/families.h"

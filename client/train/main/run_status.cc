@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the status page of a trainer shows, as JSON.
+#include "client/train/main/run_status.h"
+
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "absl/time/clock.h"
-#include "client/train/main/run_view.h"
 #include "common/base/json_line.h"
 
 namespace millrace {

@@ -31,11 +31,4 @@ struct RunView {
   std::optional<FleetUse> fleet;
 };
 
-// Its metrics in Prometheus' text format, which docs/training.md lists. Any
-// thread; takes well below a millisecond.
-std::string PrintTrainerMetrics(const RunView& view);
-
-// The JSON object that the status page shows; see docs/training.md.
-std::string PrintTrainerStatus(const RunView& view);
-
 }  // namespace millrace

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "client/train/main/run_metrics.h"
+#include "client/train/main/run_status.h"
 #include "common/base/status_macros.h"
 #include "common/http/status_page.h"
 #include "common/metrics/families.h"

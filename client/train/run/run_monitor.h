@@ -2,7 +2,6 @@
 // What a run shows to those who watch it while it trains.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -12,6 +11,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/time/time.h"
 #include "client/train/eval/evaluator.h"
+#include "client/train/run/curve.h"
 #include "common/base/mutex.h"
 #include "common/base/steady_time.h"
 
@@ -54,33 +54,6 @@ struct StepReport {
   int64_t seeds = 0;           // of this rank's batch
   int batches_waiting = 0;     // that have arrived, after this one
   RunSeconds epoch_seconds;    // of training in this epoch so far
-};
-
-// Points of a curve, thinned out so that at most kMaxPoints are kept: each one
-// is the mean of a number of successive values that doubles when there are too
-// many. Threads: one at a time.
-class Curve {
- public:
-  static constexpr size_t kMaxPoints = 512;
-
-  struct Point {
-    double x = 0;
-    double y = 0;
-  };
-
-  void Add(Point point);
-  // The complete points, followed by one of the values since the last of them.
-  std::vector<Point> points() const;
-
- private:
-  struct Sum {
-    Point sum;
-    int64_t count = 0;
-    Point mean() const;
-  };
-
-  std::vector<Sum> sums_;  // `stride_` values each, except for the last
-  int64_t stride_ = 1;
 };
 
 // Everything that a RunMonitor knows at one moment. Counts are of this process,

@@ -7,6 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "client/train/main/run_metrics.h"
+#include "client/train/main/run_status.h"
+
 namespace millrace {
 namespace {
 
