@@ -24,6 +24,7 @@ struct RunParts {
   std::shared_ptr<BatchSource> source;  // shared with loaders
   std::shared_ptr<ArrayMemory> memory;  // of the accelerator; may be null
   std::shared_ptr<RunMonitor> monitor;  // shared with those who watch the run
+  bool watched = false;                 // whether anybody does
   std::unique_ptr<const RunPlan> plan;
   std::unique_ptr<Objective> objective;
   RunInputs inputs;

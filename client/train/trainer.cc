@@ -47,10 +47,12 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(
     std::shared_ptr<BatchSource> source, Collectives& collectives,
     TrainOptions options, Accelerator& accelerator,
     std::shared_ptr<RunMonitor> monitor) {
-  if (monitor == nullptr) monitor = std::make_shared<RunMonitor>();
+  const bool watched = monitor != nullptr;
+  if (!watched) monitor = std::make_shared<RunMonitor>();
   MILLRACE_ASSIGN_OR_RETURN(
       RunParts run, SetUpRun(std::move(source), collectives, std::move(options),
                              accelerator, std::move(monitor)));
+  run.watched = watched;
   return std::unique_ptr<Trainer>(new Trainer(std::move(run), collectives));
 }
 
@@ -141,6 +143,7 @@ absl::Status Trainer::TrainOnStep(const FedStep& fed, MinibatchFeeder& feeder,
 
 void Trainer::ReportStep(const FedStep& fed, const StepSums& sums,
                          const MinibatchFeeder& feeder, EpochClock& clock) {
+  if (!run_->watched) return;  // finding all this out takes time
   run_->monitor->NoteStep(
       {.epoch = state_.epoch,
        .step = state_.step,

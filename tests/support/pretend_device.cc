@@ -39,6 +39,7 @@ namespace millrace {
 namespace {
 
 std::atomic<int64_t> used_bytes = 0;
+std::atomic<int64_t> event_queries = 0;
 std::atomic<int64_t> events_left = std::numeric_limits<int64_t>::max();
 std::atomic<int64_t> list_reductions = 0;
 std::atomic<int64_t> capacity_bytes = std::numeric_limits<int64_t>::max();
@@ -416,7 +417,10 @@ class Guard final
   void block(void* event, const c10::Stream& stream) const override {
     WaitInPretendStream(stream.id(), Of(event)->done);
   }
-  bool queryEvent(void*) const override { return true; }
+  bool queryEvent(void*) const override {
+    ++event_queries;
+    return true;
+  }
   void destroyEvent(void* event,
                     const c10::DeviceIndex) const noexcept override {
     delete Of(event);
@@ -466,6 +470,8 @@ int64_t BytesOfPretendDevice() { return used_bytes; }
 void SetPretendMemory(int64_t bytes) { capacity_bytes = bytes; }
 
 void LimitPretendEvents(int64_t events) { events_left = events; }
+
+int64_t EventQueriesOfPretendDevice() { return event_queries; }
 
 int64_t ListReductionsOfPretendDevice() { return list_reductions; }
 

@@ -34,6 +34,9 @@ void SetPretendMemory(int64_t bytes);
 // more.
 void LimitPretendEvents(int64_t events);
 
+// Number of times that it has been asked whether an event is over.
+int64_t EventQueriesOfPretendDevice();
+
 // Whether a copy that does not block, as out of pinned memory, may still read
 // this byte of the host's memory: the host has not waited for it.
 bool PretendDeviceReads(const void* memory);

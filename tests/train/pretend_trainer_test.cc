@@ -20,6 +20,7 @@
 #include "common/base/strings.h"
 #include "common/file/file.h"
 #include "tests/support/pretend_accelerator.h"
+#include "tests/support/pretend_device.h"
 #include "tests/support/source_on_device.h"
 #include "tests/support/watched_source.h"
 #include "tests/train/script_support.h"
@@ -366,6 +367,26 @@ TEST(PretendTrainerTest, TimesDoNotCountOtherWorkOfTheHost) {
     }
     EXPECT_GT(others, 0.9 * absl::ToDoubleSeconds(asked));
   });
+}
+
+// Finding out how far the device has got takes time in each step.
+TEST(PretendTrainerTest, AsksForTheDevicesProgressOnlyIfARunIsWatched) {
+  const auto source = Serve(ClassGraph(120, 60), "pretend_watched");
+  PretendAccelerator pretend;
+  const auto queries = [&](std::shared_ptr<RunMonitor> monitor) {
+    const int64_t before = EventQueriesOfPretendDevice();
+    RunRanks(1, [&](Collectives& collectives) {
+      auto trainer = Trainer::Create(source, collectives, SmallRun(), pretend,
+                                     std::move(monitor))
+                         .value();
+      EXPECT_TRUE(trainer->Run().ok());
+    });
+    return EventQueriesOfPretendDevice() - before;
+  };
+  EXPECT_EQ(queries(nullptr), 0);
+  const auto monitor = std::make_shared<RunMonitor>();
+  EXPECT_GT(queries(monitor), 0);
+  EXPECT_GT(monitor->snapshot().steps, 0u);
 }
 
 // A run that changes its device halfway.
