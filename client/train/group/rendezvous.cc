@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/train/group/rendezvous.h"
 
+#include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -9,6 +10,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -21,7 +23,6 @@
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
-#include "common/net/socket_address.h"
 
 namespace millrace {
 namespace {
@@ -34,8 +35,14 @@ struct LookedUp {
   std::string error;                     // why there are none
 };
 
-LookedUp LookUp(const std::string& host, uint16_t port) {
-  auto found = Resolve(host, port);
+absl::StatusOr<std::vector<SocketAddress>> AskSystem(const std::string& host,
+                                                     uint16_t port) {
+  return Resolve(host, port);
+}
+
+LookedUp LookUp(const HostLookup& lookup, const std::string& host,
+                uint16_t port) {
+  auto found = lookup(host, port);
   if (!found.ok()) return {{}, std::string(found.status().message())};
   std::stable_partition(found->begin(), found->end(),
                         [](const SocketAddress& a) { return !a.is_v6(); });
@@ -44,10 +51,12 @@ LookedUp LookUp(const std::string& host, uint16_t port) {
 
 // Returns no addresses if the resolver takes too long.
 absl::StatusOr<LookedUp> LookUpUntil(const GroupAddress& group,
-                                     SteadyTime deadline) {
+                                     SteadyTime deadline,
+                                     const HostLookup& lookup = AskSystem) {
   absl::StatusOr<LookedUp> found = CallInterruptibly(
-      deadline,
-      [host = group.host, port = group.port] { return LookUp(host, port); });
+      deadline, [lookup, host = group.host, port = group.port] {
+        return LookUp(lookup, host, port);
+      });
   if (absl::IsDeadlineExceeded(found.status())) {
     return LookedUp{{}, "no name server answers"};
   }
@@ -79,8 +88,9 @@ bool Reaches(const SocketAddress& address, SocketAddress& own,
   return getsockname(fd.get(), own.get(), &own.length) == 0;
 }
 
-absl::StatusOr<BoundSocket> BindTo(const GroupAddress& group,
-                                   const std::vector<SocketAddress>& choice) {
+// Returns nullopt if this host has none of the addresses.
+absl::StatusOr<std::optional<BoundSocket>> BindTo(
+    const GroupAddress& group, const std::vector<SocketAddress>& choice) {
   for (const SocketAddress& address : choice) {
     if (address.IsAny()) {
       return absl::FailedPreconditionError(
@@ -93,7 +103,8 @@ absl::StatusOr<BoundSocket> BindTo(const GroupAddress& group,
     const int yes = 1;
     setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
     if (bind(fd.get(), address.get(), address.length) == 0) {
-      return BoundSocket{std::move(fd), address.Host(), address.IsLoopback()};
+      return std::optional(
+          BoundSocket{std::move(fd), address.Host(), address.IsLoopback()});
     }
     if (errno == EADDRNOTAVAIL) continue;
     return absl::UnavailableError(
@@ -101,10 +112,30 @@ absl::StatusOr<BoundSocket> BindTo(const GroupAddress& group,
                address.Host(), "): ", std::strerror(errno),
                "\nset MASTER_PORT to a free port of this host, on every rank"));
   }
-  const std::string addresses =
-      absl::StrJoin(choice, ", ", [](std::string* out, const auto& address) {
-        out->append(address.Host());
-      });
+  return std::nullopt;
+}
+
+// Whether it is an address, which does not move to another host, and no name.
+bool IsAddress(const std::string& host) {
+  in6_addr bytes;
+  return inet_pton(AF_INET, host.c_str(), &bytes) == 1 ||
+         inet_pton(AF_INET6, host.c_str(), &bytes) == 1;
+}
+
+std::string ListOf(const std::vector<SocketAddress>& addresses) {
+  return absl::StrJoin(addresses, ", ",
+                       [](std::string* out, const SocketAddress& address) {
+                         out->append(address.Host());
+                       });
+}
+
+absl::Status NoAddressError(const GroupAddress& group, const LookedUp& host) {
+  if (host.addresses.empty()) {
+    return absl::UnavailableError(
+        StrCat("rank 0's host ", group.host, " has no address: ", host.error,
+               "\nset MASTER_ADDR to an address of rank 0's host"));
+  }
+  const std::string addresses = ListOf(host.addresses);
   return absl::FailedPreconditionError(StrCat(
       group.host, addresses == group.host ? "" : StrCat(" (", addresses, ")"),
       " is not an address of this host, where rank 0 runs\nset MASTER_ADDR to "
@@ -129,23 +160,32 @@ void WaitNotice::Say(const std::string& what) {
 }
 
 absl::StatusOr<BoundSocket> BindAtMeetingPoint(const GroupAddress& group,
-                                               absl::Duration timeout) {
+                                               absl::Duration timeout,
+                                               const HostLookup& lookup) {
   const SteadyTime deadline = SteadyNow() + timeout;
   WaitNotice notice(deadline);
   while (true) {
     MILLRACE_ASSIGN_OR_RETURN(const LookedUp host,
-                              LookUpUntil(group, deadline));
-    if (!host.addresses.empty()) return BindTo(group, host.addresses);
+                              LookUpUntil(group, deadline, lookup));
+    MILLRACE_ASSIGN_OR_RETURN(std::optional<BoundSocket> bound,
+                              BindTo(group, host.addresses));
+    if (bound.has_value()) return *std::move(bound);
     MILLRACE_RETURN_IF_ERROR(CheckInterrupted());
-    if (SteadyNow() >= deadline) {
-      return absl::UnavailableError(
-          StrCat("rank 0's host ", group.host, " has no address: ", host.error,
-                 "\nset MASTER_ADDR to an address of rank 0's host"));
+    if (IsAddress(group.host) || SteadyNow() >= deadline) {
+      return NoAddressError(group, host);
     }
-    notice.Say(
-        StrCat("an address of ", group.host, ", rank 0's host: ", host.error));
+    notice.Say(StrCat("an address of ", group.host, " that this host has, ",
+                      "where rank 0 runs: ",
+                      host.addresses.empty()
+                          ? host.error
+                          : StrCat("it is ", ListOf(host.addresses))));
     absl::SleepFor(absl::Milliseconds(kSliceMs));
   }
+}
+
+absl::StatusOr<BoundSocket> BindAtMeetingPoint(const GroupAddress& group,
+                                               absl::Duration timeout) {
+  return BindAtMeetingPoint(group, timeout, AskSystem);
 }
 
 absl::StatusOr<MeetingPoint> FindMeetingPoint(const GroupAddress& group,

@@ -5,6 +5,8 @@
 // interrupted.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -14,6 +16,7 @@
 #include "client/train/group/group.h"
 #include "common/base/steady_time.h"
 #include "common/file/file.h"
+#include "common/net/socket_address.h"
 
 namespace millrace {
 
@@ -36,11 +39,21 @@ struct BoundSocket {
   bool loopback = false;  // no other host can reach it
 };
 
+// Returns the addresses of a host name, like Resolve() in
+// common/net/socket_address.h. May be called on another thread.
+using HostLookup = std::function<absl::StatusOr<std::vector<SocketAddress>>(
+    const std::string& host, uint16_t port)>;
+
 // Binds rank 0's socket to the group's address alone: the first address of its
 // host name that this host has, IPv4 before IPv6. Waits up to `timeout` for the
-// name to have an address. FAILED_PRECONDITION: this host has none of the
+// name to have such an address: name servers may still give that of a host on
+// which rank 0 ran before. FAILED_PRECONDITION: this host has none of the
 // name's addresses, or the address is 0.0.0.0 or ::. UNAVAILABLE: the name has
 // no address, or the port is taken.
+absl::StatusOr<BoundSocket> BindAtMeetingPoint(const GroupAddress& group,
+                                               absl::Duration timeout,
+                                               const HostLookup& lookup);
+// Asks the system for the addresses.
 absl::StatusOr<BoundSocket> BindAtMeetingPoint(const GroupAddress& group,
                                                absl::Duration timeout);
 
