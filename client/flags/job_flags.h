@@ -61,8 +61,6 @@ class SourceFlags {
   int threads() const { return threads_; }
   // "store PATH" or "servers LIST", as given.
   std::string Describe() const;
-  // The --store or the --servers.
-  const std::string& name() const { return store_.empty() ? servers_ : store_; }
   const std::string& store() const { return store_; }
   const TlsOptions& tls() const { return tls_; }
   const MemoryFlags& memory() const { return memory_; }

@@ -2,6 +2,7 @@
 // The events of a trainer's log that say what it trains and how that ended.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -13,8 +14,8 @@ namespace millrace {
 
 // What a trainer starts with.
 struct TrainStart {
-  std::string source;  // --store or --servers
-  int rank = 0;
+  std::string source;       // "store PATH" or "servers LIST"
+  std::optional<int> rank;  // absent if its launcher adds it
   int world = 1;
   std::string device;  // "cpu", "cuda:0"
   const TrainOptions& options;
@@ -22,8 +23,15 @@ struct TrainStart {
 
 void LogTrainStart(const TrainStart& start);
 
-// `status`: why Run() ended. `time`: since the start.
-void LogTrainEnd(const absl::Status& status, const RunState& state,
-                 absl::Duration time);
+// How far a run has got.
+struct TrainProgress {
+  const RunState& state;
+  absl::Duration time;  // since the start
+};
+
+// `status`: why the run ended, or could not begin. In that case there is no
+// progress.
+void LogTrainEnd(const absl::Status& status,
+                 const std::optional<TrainProgress>& progress = std::nullopt);
 
 }  // namespace millrace

@@ -51,6 +51,14 @@ void SetUpTorchLog() {
   c10::WarningUtils::set_warning_handler(&lines);
 }
 
+void SetUpTorchThreads(int threads) {
+  // Fails here if the system cannot start that many threads; LibTorch would
+  // wait for them forever.
+  ThreadPool("check", threads, /*capacity=*/0).Close();
+  at::set_num_threads(threads);
+  at::set_num_interop_threads(1);
+}
+
 // Returns the error in the form that users see.
 absl::Status WithTrainAdvice(const absl::Status& status) {
   return InTermsOfOptions(status, TrainAdvice());
@@ -126,31 +134,30 @@ absl::StatusOr<std::unique_ptr<TrainPages>> StartPages(
   return pages;
 }
 
-// Logs the start and the end of a run. Of the workers of a launcher, which
-// share a log, only rank 0 does.
-absl::Status RunLogged(TrainStart start, Trainer& trainer, bool is_worker) {
-  const bool logs = start.rank == 0 || !is_worker;
-  start.device = trainer.model().device().str();
-  if (logs) LogTrainStart(start);
-  const SteadyTime begin = SteadyNow();
-  absl::Status run = trainer.Run();
-  if (logs) LogTrainEnd(run, trainer.state(), SteadyNow() - begin);
-  return run;
-}
-
-// Starts the server of --serve, if there is to be one, and waits until it is
-// ready. Each host has one.
-absl::Status StartServer(const TrainCommand& command,
-                         std::unique_ptr<ColocatedServer>& server) {
+// Starts the server of --serve and waits until it is ready; null without
+// --serve.
+absl::StatusOr<std::unique_ptr<ColocatedServer>> StartServer(
+    const TrainCommand& command) {
   const ServeFlags& serve = command.serve;
-  if (!serve.given()) return absl::OkStatus();
+  if (!serve.given()) return nullptr;
   MILLRACE_RETURN_IF_ERROR(serve.CheckStore(command.source));
   MILLRACE_ASSIGN_OR_RETURN(const SourceOptions options,
                             command.source.Options());
-  server = std::make_unique<ColocatedServer>(
-      StrCat("the server of --partition ", serve.partition()),
-      serve.ServerArguments(command.source));
-  return server->WaitUntilReady(options.partition_wait);
+  MILLRACE_ASSIGN_OR_RETURN(
+      std::unique_ptr<ColocatedServer> server,
+      ColocatedServer::Start(
+          StrCat("the server of --partition ", serve.partition()),
+          serve.ServerArguments(command.source)));
+  MILLRACE_RETURN_IF_ERROR(server->WaitUntilReady(options.partition_wait));
+  return server;
+}
+
+// Each host has one server: its launcher has started it, or its first rank
+// does. Null for the others.
+absl::StatusOr<std::unique_ptr<ColocatedServer>> StartServerOfHost(
+    const TrainCommand& command, const GroupAddress& group) {
+  if (command.is_worker || group.local_rank.value_or(0) != 0) return nullptr;
+  return StartServer(command);
 }
 
 absl::StatusOr<std::shared_ptr<BatchSource>> OpenTrainSource(
@@ -161,40 +168,71 @@ absl::StatusOr<std::shared_ptr<BatchSource>> OpenTrainSource(
   return fleet.Open(gpu);
 }
 
-// `server` is what StartServer() sets, if this rank starts its host's.
-absl::Status TrainInGroup(const TrainCommand& command,
-                          const GroupAddress& group, TrainOptions options,
-                          Collectives& collectives,
-                          std::unique_ptr<ColocatedServer>& server) {
-  if (!command.is_worker && group.local_rank.value_or(0) == 0) {
-    MILLRACE_RETURN_IF_ERROR(StartServer(command, server));
-  }
-  MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Accelerator> opened,
-                            OpenAccelerator(command, group));
-  Accelerator& accelerator = opened == nullptr ? CpuAccelerator() : *opened;
-  MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<TrainPages> pages,
-                            StartPages(command, group));
+// A trainer that is ready to run. Parts may refer to those above them.
+struct OpenedRun {
+  TrainOptions options;
+  std::unique_ptr<Accelerator> device;  // null for the CPU
+  std::unique_ptr<TrainPages> pages;    // null without --metrics
+  std::unique_ptr<Trainer> trainer;
+};
+
+absl::StatusOr<OpenedRun> OpenRun(const TrainCommand& command,
+                                  const GroupAddress& group,
+                                  TrainOptions options,
+                                  Collectives& collectives) {
+  OpenedRun run;
+  run.options = std::move(options);
+  MILLRACE_ASSIGN_OR_RETURN(run.device, OpenAccelerator(command, group));
+  Accelerator& accelerator =
+      run.device == nullptr ? CpuAccelerator() : *run.device;
+  MILLRACE_ASSIGN_OR_RETURN(run.pages, StartPages(command, group));
   MILLRACE_ASSIGN_OR_RETURN(
       std::shared_ptr<BatchSource> source,
-      OpenTrainSource(command, GpuOf(accelerator, options)));
-  if (command.flags.InferSeedType(source->manifest(), options.job) &&
-      collectives.rank() == 0) {
-    LogSeedType(options.job);
+      OpenTrainSource(command, GpuOf(accelerator, run.options)));
+  if (command.flags.InferSeedType(source->manifest(), run.options.job) &&
+      group.rank == 0) {
+    LogSeedType(run.options.job);
   }
-  if (pages != nullptr) pages->SetSource(source);
-  const TrainStart start = {.source = command.source.name(),
-                            .rank = group.rank,
-                            .world = group.world,
-                            .device = command.flags.device(),
-                            .options = options};
+  if (run.pages != nullptr) run.pages->SetSource(source);
   MILLRACE_ASSIGN_OR_RETURN(
-      const std::unique_ptr<Trainer> trainer,
-      Trainer::Create(std::move(source), collectives, options, accelerator,
-                      pages == nullptr ? nullptr : pages->monitor()));
-  const absl::Status run = RunLogged(start, *trainer, command.is_worker);
-  // The others need not wait until this rank has left the group.
-  if (!run.ok()) collectives.Fail(WithTrainAdvice(run));
+      run.trainer,
+      Trainer::Create(std::move(source), collectives, run.options, accelerator,
+                      run.pages == nullptr ? nullptr : run.pages->monitor()));
   return run;
+}
+
+void LogStartOf(const OpenedRun& run, const TrainCommand& command,
+                const GroupAddress& group) {
+  TrainStart start = {.source = command.source.Describe(),
+                      .rank = group.rank,
+                      .world = group.world,
+                      .device = run.trainer->model().device().str(),
+                      .options = run.options};
+  // The launcher adds it to all events.
+  if (command.is_worker && CurrentLogFormat() == LogFormat::kJson) {
+    start.rank.reset();
+  }
+  LogTrainStart(start);
+}
+
+// Trains, unless opening the run has failed, and logs the start and the end. Of
+// the workers of a launcher, which share a log, only rank 0 does.
+absl::Status RunLogged(const TrainCommand& command, const GroupAddress& group,
+                       const absl::StatusOr<OpenedRun>& opened) {
+  const bool logs = group.rank == 0 || !command.is_worker;
+  absl::Status status = WithTrainAdvice(opened.status());
+  if (!opened.ok()) {
+    if (logs) LogTrainEnd(status);
+    return status;
+  }
+  if (logs) LogStartOf(*opened, command, group);
+  Trainer& trainer = *opened->trainer;
+  const SteadyTime begin = SteadyNow();
+  status = WithTrainAdvice(trainer.Run());
+  if (logs) {
+    LogTrainEnd(status, TrainProgress{trainer.state(), SteadyNow() - begin});
+  }
+  return status;
 }
 
 absl::StatusOr<GroupAddress> FindGroup(const TrainCommand& command) {
@@ -220,23 +258,26 @@ absl::Status Train(const TrainCommand& command) {
   MILLRACE_ASSIGN_OR_RETURN(TrainOptions options,
                             command.flags.Options(group.world));
   options.ranks_on_host = group.local_world;
-  const int threads =
-      ThreadsPerRank(command.source.threads(), group.local_world);
-  // Fails here if the system cannot start that many threads; LibTorch would
-  // wait for them forever.
-  ThreadPool("check", threads, /*capacity=*/0).Close();
-  at::set_num_threads(threads);
-  at::set_num_interop_threads(1);
+  SetUpTorchThreads(
+      ThreadsPerRank(command.source.threads(), group.local_world));
   // Ends last: other hosts need it until all ranks have finished.
-  std::unique_ptr<ColocatedServer> server;
+  absl::StatusOr<std::unique_ptr<ColocatedServer>> server = nullptr;
   MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Collectives> collectives,
                             Collectives::Connect(group));
-  // Other ranks show their users what failed here.
-  absl::Status status = WithTrainAdvice(
-      TrainInGroup(command, group, std::move(options), *collectives, server));
-  if (status.ok()) return collectives->Finish();
-  collectives->Fail(status);
-  return status;
+  server = StartServerOfHost(command, group);
+  {
+    const absl::StatusOr<OpenedRun> run =
+        server.ok() ? OpenRun(command, group, std::move(options), *collectives)
+                    : server.status();
+    absl::Status status = RunLogged(command, group, run);
+    if (!status.ok()) {
+      // Other ranks show their users what failed here. They need not wait until
+      // this one has closed its source.
+      collectives->Fail(status);
+      return status;
+    }
+  }
+  return collectives->Finish();
 }
 
 // Wrong options show before GPUs are looked for.
@@ -298,8 +339,8 @@ absl::Status RunCommand(TrainCommand& command, char** argv) {
   if (workers <= 1) return Train(command);
   // Checks the options here so that wrong usage is reported only once.
   MILLRACE_RETURN_IF_ERROR(CheckOptions(command.flags, workers));
-  std::unique_ptr<ColocatedServer> server;
-  MILLRACE_RETURN_IF_ERROR(StartServer(command, server));
+  MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<ColocatedServer> server,
+                            StartServer(command));
   return RunWorkers(argv, workers, command.source.threads());
 }
 
