@@ -369,8 +369,9 @@ TEST(PretendTrainerTest, TimesDoNotCountOtherWorkOfTheHost) {
   });
 }
 
-// Finding out how far the device has got takes time in each step.
-TEST(PretendTrainerTest, AsksForTheDevicesProgressOnlyIfARunIsWatched) {
+// Finding out how far the device has got takes time in each step. LibTorch also
+// asks when it measures the time between two events.
+TEST(PretendTrainerTest, AsksLessForTheDevicesProgressIfNobodyWatches) {
   const auto source = Serve(ClassGraph(120, 60), "pretend_watched");
   PretendAccelerator pretend;
   const auto queries = [&](std::shared_ptr<RunMonitor> monitor) {
@@ -383,9 +384,8 @@ TEST(PretendTrainerTest, AsksForTheDevicesProgressOnlyIfARunIsWatched) {
     });
     return EventQueriesOfPretendDevice() - before;
   };
-  EXPECT_EQ(queries(nullptr), 0);
   const auto monitor = std::make_shared<RunMonitor>();
-  EXPECT_GT(queries(monitor), 0);
+  EXPECT_GT(queries(monitor), queries(nullptr));
   EXPECT_GT(monitor->snapshot().steps, 0u);
 }
 
