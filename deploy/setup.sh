@@ -186,25 +186,35 @@ torch_set() {
 }
 
 # fill_folder NAME GIGABYTES PIP_ARGUMENT...: installs wheels into
-# build/deps/NAME.new, which takes so much space while it runs. finish_folder
-# renames it, so that an interrupted run leaves nothing half installed. All
-# wheels of a folder need one call of pip: a second one leaves out the files of
-# folders that are already there.
+# build/deps/NAME.new, which takes so much space while it runs. Tries three
+# times. finish_folder renames the folder, so that an interrupted run leaves
+# nothing half installed. All wheels of a folder need one call of pip: a second
+# one leaves out the files of folders that are already there.
 fill_folder() {
   local dir=$ROOT/build/deps/$1.new log=$ROOT/build/logs/$1.log gigabytes=$2
   local python=/usr/bin/python3 pip
   shift 2
   [[ -x $python ]] || python=python3
   pip=("$python" -m pip install --disable-pip-version-check
-       --root-user-action=ignore)
+       --root-user-action=ignore --timeout 60)
   if ! "$python" -c "import sys; sys.exit(sys.version_info[:2] != (3, 11))"; then
     pip+=(--python-version "$WHEEL_PYTHON" --only-binary=:all:)
   fi
   mkdir -p "$ROOT/build/deps"
   check_space "$ROOT/build/deps" "$gigabytes"
-  rm -rf "$dir"
   trap 'rm -rf "$ROOT"/build/deps/*.new' EXIT
-  quietly "$log" "${pip[@]}" --target "$dir" "$@"
+  # A download that breaks off ends pip, and there are gigabytes to download.
+  # Wheels that have arrived are in pip's cache.
+  local attempt
+  for attempt in 1 2 3; do
+    rm -rf "$dir"
+    if quietly "$log" "${pip[@]}" --target "$dir" "$@"; then return 0; fi
+    if ((attempt < 3)); then
+      say "trying again in $((20 * attempt)) s"
+      sleep $((20 * attempt))
+    fi
+  done
+  return 1
 }
 
 # finish_folder STAMP TEXT: writes TEXT into the stamp, by which later runs know
