@@ -4,7 +4,7 @@
 # moved, and needs nothing of the build. The components, which are also packages
 # (MillracePackages.cmake):
 #
-# tools        millrace, completion and manual pages
+# tools        millrace, millrace-launch, completion, manual pages and docs/
 # server       millrace-server
 # train        millrace-train and LibTorch
 # train-cuda   millrace-train-cuda and LibTorch's libraries for GPUs
@@ -14,6 +14,16 @@ include(CMakePackageConfigHelpers)
 
 install(PROGRAMS ${PROJECT_SOURCE_DIR}/deploy/launch/millrace-launch
   TYPE BIN COMPONENT tools)
+install(CODE "
+  set(program \"${PROJECT_SOURCE_DIR}/deploy/launch/millrace-launch\")
+  set(data_dir \"${CMAKE_INSTALL_DATAROOTDIR}\")
+  include(\"${PROJECT_SOURCE_DIR}/cmake/InstallLaunchPage.cmake\")"
+  COMPONENT tools)
+set(millrace_doc_dir ${CMAKE_INSTALL_DATAROOTDIR}/doc/millrace)
+install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/CHANGELOG.md
+  DESTINATION ${millrace_doc_dir} COMPONENT tools)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs
+  DESTINATION ${millrace_doc_dir} COMPONENT tools)
 # What docs/operations.md starts from.
 foreach(folder grafana haproxy kubernetes nftables prometheus slurm)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/deploy/${folder}
