@@ -44,6 +44,7 @@ struct StatusFlags {
   TlsOptions tls;
   double timeout_seconds = 5;
   std::string wait = "0s";
+  bool all = false;
   double watch_seconds = 0;  // 0: do not watch
   bool json = false;
 
@@ -63,6 +64,18 @@ bool AllAsked(const Members& members) {
 bool AllTakeWork(const Members& members) {
   return !members.empty() &&
          std::all_of(members.begin(), members.end(), TakesWork);
+}
+
+// What to say once there is no more time: whoever has not answered does not.
+Members AfterTimeout(Members members, absl::Duration timeout) {
+  for (FleetMemberInfo& member : members) {
+    if (member.state != State::kUnknown) continue;
+    member.state = State::kUnreachable;
+    member.error = absl::DeadlineExceededError(
+        absl::StrCat("no answer within ", absl::FormatDuration(timeout),
+                     "\nsee its log, or give it more time with --timeout"));
+  }
+  return members;
 }
 
 // What is known about the servers at some moment.
@@ -85,6 +98,7 @@ nlohmann::ordered_json JsonOf(const StatusFlags& flags,
   return all;
 }
 
+// OK if each partition has a server that takes new work.
 absl::Status MissingError(const Snapshot& snapshot) {
   const std::vector<int> missing = snapshot.missing();
   if (missing.empty()) return absl::OkStatus();
@@ -93,6 +107,21 @@ absl::Status MissingError(const Snapshot& snapshot) {
                    absl::StrJoin(missing, ", "), " of ", *snapshot.parts,
                    "\nstart one: millrace-server --store STORE --partition ",
                    missing.front()));
+}
+
+// OK if all servers of the list take new work.
+absl::Status NotAllError(const Members& members) {
+  std::vector<std::string> others;
+  for (const FleetMemberInfo& member : members) {
+    if (!TakesWork(member)) others.push_back(member.address);
+  }
+  if (others.empty()) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat(
+      others.size(), " of ", members.size(), " servers ",
+      others.size() == 1 ? "is" : "are",
+      " not ready: ", absl::StrJoin(others, ", "),
+      "\nthe reason is shown beside each; without --all, one for each "
+      "partition is enough"));
 }
 
 // Returns the error to end with if nothing is known of the store. Each server's
@@ -111,17 +140,13 @@ constexpr char kHowToReach[] =
     "not listen yet: its log and /readyz say so";
 
 // OK if the server takes new work.
-absl::Status WhyNotReady(const FleetMemberInfo& member,
-                         absl::Duration timeout) {
+absl::Status WhyNotReady(const FleetMemberInfo& member) {
   const std::string server = absl::StrCat("the server ", member.address, " ");
   const auto no = [&server](const std::string& what, const std::string& todo) {
     return absl::UnavailableError(absl::StrCat(server, what, "\n", todo));
   };
   switch (member.state) {
-    case State::kUnknown:
-      return no(
-          absl::StrCat("did not answer within ", absl::FormatDuration(timeout)),
-          "see its log, or give it more time with --timeout");
+    case State::kUnknown:  // AfterTimeout() leaves none
     case State::kUnreachable: {
       const std::pair<std::string, std::string> error =
           absl::StrSplit(member.error.message(), absl::MaxSplits('\n', 1));
@@ -150,7 +175,7 @@ absl::StatusOr<std::unique_ptr<Fleet>> OpenFleet(const StatusFlags& flags) {
   FleetOptions options;
   options.list = flags.of_one() ? flags.server : flags.servers;
   MILLRACE_ASSIGN_OR_RETURN(options.tls, OpenClientTls(flags.tls));
-  if (flags.of_one()) options.describe_timeout = flags.timeout();
+  options.describe_timeout = flags.timeout();
   if (flags.watch_seconds > 0) {
     options.ready_interval = std::min(options.ready_interval,
                                       absl::Seconds(flags.watch_seconds) / 2);
@@ -177,8 +202,9 @@ absl::Status ShowServer(const StatusFlags& flags, absl::Duration wait) {
     MILLRACE_ASSIGN_OR_RETURN(snapshot.members,
                               fleet->AwaitMembers(AllTakeWork, start + wait));
   }
+  snapshot.members = AfterTimeout(snapshot.members, flags.timeout());
   Print(flags, snapshot);
-  return WhyNotReady(snapshot.members.front(), flags.timeout());
+  return WhyNotReady(snapshot.members.front());
 }
 
 // millrace status --servers
@@ -194,17 +220,20 @@ absl::Status ShowFleet(const StatusFlags& flags, absl::Duration wait) {
                             fleet->AwaitMembers(AllAsked, deadline));
   if (manifest.ok()) snapshot.parts = (*manifest)->partition_count();
   if (manifest.ok() && wait > absl::ZeroDuration()) {
-    const auto all_served = [parts = *snapshot.parts](const Members& now) {
-      return MissingPartitions(now, parts).empty();
+    const auto enough = [&flags, parts = *snapshot.parts](const Members& now) {
+      return MissingPartitions(now, parts).empty() &&
+             (!flags.all || AllTakeWork(now));
     };
     MILLRACE_ASSIGN_OR_RETURN(snapshot.members,
-                              fleet->AwaitMembers(all_served, start + wait));
+                              fleet->AwaitMembers(enough, start + wait));
   }
+  snapshot.members = AfterTimeout(snapshot.members, flags.timeout());
   Print(flags, snapshot);
   if (!manifest.ok()) {
     return WhyNoManifest(manifest.status(), snapshot.members.size());
   }
-  return MissingError(snapshot);
+  MILLRACE_RETURN_IF_ERROR(MissingError(snapshot));
+  return flags.all ? NotAllError(snapshot.members) : absl::OkStatus();
 }
 
 // "2026-11-28 18:40:05  3 of 4 servers are ready; no ready server for ..."
@@ -272,22 +301,31 @@ void AddStatusCommand(CLI::App& app, CommandBody& body) {
   const auto flags = std::make_shared<StatusFlags>();
   CLI::Option_group* source = command->add_option_group("Source");
   AddServersFlag(*source, flags->servers);
-  source
-      ->add_option("--server", flags->server,
-                   "one server, whatever partitions it has: a health check")
-      ->type_name("HOST:PORT")
-      ->check(HostPortText(/*min_port=*/1));
+  CLI::Option* server =
+      source
+          ->add_option("--server", flags->server,
+                       "one server, whatever partitions it has: a health check")
+          ->type_name("HOST:PORT")
+          ->check(HostPortText(/*min_port=*/1));
   source->require_option(1);
   AddTlsFlags(*command, flags->tls);
   command
       ->add_option("--timeout", flags->timeout_seconds,
                    "seconds that servers have to answer")
       ->check(Number(0.1, 3600));
+  CLI::Option* all =
+      command
+          ->add_flag("--all", flags->all,
+                     "all servers of the list must be ready, rather than one "
+                     "for each partition")
+          ->excludes(server);
   CLI::Option* wait =
       command
-          ->add_option("--wait", flags->wait,
-                       "how long to wait until every partition has a ready "
-                       "server, or --server is ready, such as 30s")
+          ->add_option(
+              "--wait", flags->wait,
+              "how long to wait for ready servers: one for each "
+              "partition, or with --all each of the list, or --server; "
+              "such as 30s")
           ->type_name("DURATION");
   command
       ->add_option("--watch", flags->watch_seconds,
@@ -296,10 +334,12 @@ void AddStatusCommand(CLI::App& app, CommandBody& body) {
       ->default_str("2")
       ->type_name("[SECONDS]")
       ->check(Number(0.1, 3600))
-      ->excludes(wait);
+      ->excludes(wait)
+      ->excludes(all);
   command->add_flag("--json", flags->json, "print one JSON object");
   command->footer(
       "  millrace status --servers 127.0.0.1:7001,127.0.0.1:7002 --wait 30s\n"
+      "  millrace status --servers @servers --all --wait 2m\n"
       "  millrace status --server 127.0.0.1:7001\n"
       "  millrace status --servers 127.0.0.1:7001,127.0.0.1:7002 --watch 5");
   command->callback(

@@ -42,8 +42,8 @@ class FetchTrace {
 
   void NoteCall(Ended call);
 
-  // Logs the batch, whose fetch ends at `now`, if it took longer than `limit`, as
-  // far as TraceLimit() allows.
+  // Logs the batch, whose fetch ends at `now`, if it took longer than `limit`,
+  // as far as TraceLimit() allows.
   void LogIfSlow(const Fetched& batch, SteadyTime now, absl::Duration limit);
 
  private:

@@ -8,11 +8,12 @@ for a tenth of the time only: it is stopped and continued 20 times a second, so
 that a few servers have room on one machine. (Its gauge still goes by the clock,
 as a server's does on a host that is too small.) Clients take batches at a fixed
 rate, `millrace bench --rate`. Every 15 s the rule of Kubernetes'
-HorizontalPodAutoscaler is applied to each partition's gauge:
+HorizontalPodAutoscaler is applied to each partition, as deploy/kubernetes does:
 
-    replicas = ceil(replicas * millrace_sampling_busy_ratio / 0.7)
+    replicas = ceil(replicas * ratio / 0.7)
 
-with its tolerance of a tenth. Meanwhile `millrace digest` reads other batches
+with its tolerance of a tenth, where `ratio` is the larger mean of
+millrace_sampling_busy_ratio and millrace_leaf_busy_ratio. Meanwhile `millrace digest` reads other batches
 of the same servers, which must be those of the store.
 
 Usage: scaling_drill.py [--bin DIR] [--fanouts 10,5]
@@ -36,6 +37,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 NODES, EDGES, FEATURES, BATCH = 20_000, 200_000, 64, 256
 DIGESTS = 4  # batches of each epoch that are compared
 PARTITIONS = 2
+GAUGES = "millrace_sampling_busy_ratio", "millrace_leaf_busy_ratio"
 TARGET, TOLERANCE, MOST_REPLICAS = 0.7, 0.1, 4
 PERIOD = 15  # seconds between two looks at the gauge
 RUN, STOP = 0.005, 0.045  # seconds that a server runs and is stopped, in turn
@@ -168,23 +170,23 @@ class Drill:
                 if server.partition == partition]
 
     def apply_rule(self):
-        """Looks at the gauges once; adds replicas. Returns the mean gauge."""
-        gauges = []
+        """Looks at the gauges once, and adds replicas."""
+        seen = []
         for partition in range(PARTITIONS):
             replicas = self.replicas(partition)
-            ratio = float(np.mean([
-                server.read()["millrace_sampling_busy_ratio"]
-                for server in replicas]))
-            gauges.append(ratio)
+            scraped = [server.read() for server in replicas]
+            gauges = [float(np.mean([one[gauge] for one in scraped]))
+                      for gauge in GAUGES]
+            seen.append("/".join(f"{gauge:.2f}" for gauge in gauges))
+            ratio = max(gauges)
             wanted = len(replicas)
             if abs(ratio / TARGET - 1) > TOLERANCE:
                 wanted = math.ceil(len(replicas) * ratio / TARGET)
             for _ in range(min(wanted, MOST_REPLICAS) - len(replicas)):
                 self.add_replica(partition)
         counts = [len(self.replicas(p)) for p in range(PARTITIONS)]
-        say("busy " + ", ".join(f"{g:.2f}" for g in gauges)
-            + f"; replicas {counts}; {self.rate(PERIOD):.1f} batches/s")
-        return max(gauges)
+        say(f"busy (sampling/leaf) {', '.join(seen)}; replicas {counts}; "
+            f"{self.rate(PERIOD):.1f} batches/s")
 
     def digest(self, epoch, *source):
         return run(self.bin / "millrace", "digest", *source, "--fanouts",

@@ -38,6 +38,25 @@ class DocPathsCheckTest(unittest.TestCase):
             `millrace-server` `build/logs` `part-00000/nodes` server/gone.h
             """), (0, ""))
 
+    def test_finds_links_that_lead_nowhere(self):
+        for link in ("b.md", "#two", "a.md#on-e", "../server/core/gone.h"):
+            with self.subTest(link):
+                status, output = check(f"# One\n[text]({link})\n")
+                self.assertEqual(status, 1)
+                self.assertIn(f"a.md:2: there is no {link}\n", output)
+
+    def test_allows_links_that_lead_somewhere(self):
+        self.assertEqual(check("""
+# 1. One: `two` (3), [four](#five-six_7)
+## Five six_7
+[a](#1-one-two-3-four) [b](a.md#five-six_7) [c](../server/core/core.h)
+[d](https://host.example/gone) [e](../server/core)
+"""), (0, ""))
+
+    def test_does_not_take_comments_in_code_for_headings(self):
+        status, _ = check("```\n# comment\n```\n[text](#comment)\n")
+        self.assertEqual(status, 1)
+
     def test_does_not_read_the_changelog_and_builds(self):
         for document in ("CHANGELOG.md", "build/a.md"):
             self.assertEqual(check("`server/gone.h`", document), (0, ""))
