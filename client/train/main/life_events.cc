@@ -9,20 +9,6 @@
 
 namespace millrace {
 
-namespace {
-
-void AppendProgress(const TrainProgress& progress, LogFields& fields) {
-  const RunState& state = progress.state;
-  fields.insert(fields.end(), {{"epoch", state.epoch},
-                               {"step", state.step},
-                               {"seconds", LogSeconds(progress.time)}});
-  if (!state.best_valid.has_value()) return;
-  fields.push_back({"best_epoch", state.best_epoch});
-  fields.push_back({"best_valid", *state.best_valid});
-}
-
-}  // namespace
-
 void LogTrainStart(const TrainStart& start) {
   const TrainOptions& options = start.options;
   LogFields fields = {{"version", MILLRACE_VERSION}, {"source", start.source}};
@@ -38,12 +24,18 @@ void LogTrainStart(const TrainStart& start) {
   LogInfo(LogComponent::kTrain, "training", fields);
 }
 
-void LogTrainEnd(const absl::Status& status,
-                 const std::optional<TrainProgress>& progress) {
+void LogTrainEnd(const absl::Status& status, const RunState& state,
+                 absl::Duration time) {
   std::string why = status.ok() ? "done" : FirstLine(status);
   if (absl::IsCancelled(status) && Interrupted()) why = InterruptName();
-  LogFields fields = {{"why", why}};
-  if (progress.has_value()) AppendProgress(*progress, fields);
+  LogFields fields = {{"why", why},
+                      {"epoch", state.epoch},
+                      {"step", state.step},
+                      {"seconds", LogSeconds(time)}};
+  if (state.best_valid.has_value()) {
+    fields.push_back({"best_epoch", state.best_epoch});
+    fields.push_back({"best_valid", *state.best_valid});
+  }
   if (status.ok() || absl::IsCancelled(status)) {
     LogInfo(LogComponent::kTrain, "ended", fields);
   } else {

@@ -23,15 +23,8 @@ struct TrainStart {
 
 void LogTrainStart(const TrainStart& start);
 
-// How far a run has got.
-struct TrainProgress {
-  const RunState& state;
-  absl::Duration time;  // since the start
-};
-
-// `status`: why the run ended, or could not begin. In that case there is no
-// progress.
-void LogTrainEnd(const absl::Status& status,
-                 const std::optional<TrainProgress>& progress = std::nullopt);
+// `status`: why the run ended. `state`: how far it got in `time`.
+void LogTrainEnd(const absl::Status& status, const RunState& state,
+                 absl::Duration time);
 
 }  // namespace millrace

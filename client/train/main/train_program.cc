@@ -219,19 +219,13 @@ void LogStartOf(const OpenedRun& run, const TrainCommand& command,
 // the workers of a launcher, which share a log, only rank 0 does.
 absl::Status RunLogged(const TrainCommand& command, const GroupAddress& group,
                        const absl::StatusOr<OpenedRun>& opened) {
+  if (!opened.ok()) return WithTrainAdvice(opened.status());
   const bool logs = group.rank == 0 || !command.is_worker;
-  absl::Status status = WithTrainAdvice(opened.status());
-  if (!opened.ok()) {
-    if (logs) LogTrainEnd(status);
-    return status;
-  }
   if (logs) LogStartOf(*opened, command, group);
   Trainer& trainer = *opened->trainer;
   const SteadyTime begin = SteadyNow();
-  status = WithTrainAdvice(trainer.Run());
-  if (logs) {
-    LogTrainEnd(status, TrainProgress{trainer.state(), SteadyNow() - begin});
-  }
+  absl::Status status = WithTrainAdvice(trainer.Run());
+  if (logs) LogTrainEnd(status, trainer.state(), SteadyNow() - begin);
   return status;
 }
 
