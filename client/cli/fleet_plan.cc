@@ -87,6 +87,17 @@ void ChooseReplicas(const PlanRequest& request, FleetPlan& plan) {
     plan.warnings.push_back(
         "one replica: while a server is restarted or lost, trainers wait; use "
         "2 replicas");
+    return;
+  }
+  // Fully busy servers are enough for as long as one is missing.
+  const int rest = std::max(
+      1,
+      static_cast<int>(std::ceil(kBusyShare * most / plan.partitions - 1e-9)));
+  if (plan.replicas >= replicas && plan.replicas <= rest) {
+    plan.warnings.push_back(absl::StrFormat(
+        "while a server is restarted or lost, the others of its partition "
+        "cannot keep up; use %d replicas",
+        rest + 1));
   }
 }
 

@@ -12,11 +12,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/cli/commands.h"
+#include "client/cli/status_reasons.h"
 #include "client/cli/status_screen.h"
 #include "client/cli/status_table.h"
 #include "client/flags/job_flags.h"
@@ -66,18 +65,6 @@ bool AllTakeWork(const Members& members) {
          std::all_of(members.begin(), members.end(), TakesWork);
 }
 
-// What to say once there is no more time: whoever has not answered does not.
-Members AfterTimeout(Members members, absl::Duration timeout) {
-  for (FleetMemberInfo& member : members) {
-    if (member.state != State::kUnknown) continue;
-    member.state = State::kUnreachable;
-    member.error = absl::DeadlineExceededError(
-        absl::StrCat("no answer within ", absl::FormatDuration(timeout),
-                     "\nsee its log, or give it more time with --timeout"));
-  }
-  return members;
-}
-
 // What is known about the servers at some moment.
 struct Snapshot {
   Members members;
@@ -96,79 +83,6 @@ nlohmann::ordered_json JsonOf(const StatusFlags& flags,
   all["servers"] = MembersJson(snapshot.members);
   if (!flags.of_one()) all["missing_partitions"] = snapshot.missing();
   return all;
-}
-
-// OK if each partition has a server that takes new work.
-absl::Status MissingError(const Snapshot& snapshot) {
-  const std::vector<int> missing = snapshot.missing();
-  if (missing.empty()) return absl::OkStatus();
-  return absl::UnavailableError(
-      absl::StrCat("no ready server for partition ",
-                   absl::StrJoin(missing, ", "), " of ", *snapshot.parts,
-                   "\nstart one: millrace-server --store STORE --partition ",
-                   missing.front()));
-}
-
-// OK if all servers of the list take new work.
-absl::Status NotAllError(const Members& members) {
-  std::vector<std::string> others;
-  for (const FleetMemberInfo& member : members) {
-    if (!TakesWork(member)) others.push_back(member.address);
-  }
-  if (others.empty()) return absl::OkStatus();
-  return absl::UnavailableError(absl::StrCat(
-      others.size(), " of ", members.size(), " servers ",
-      others.size() == 1 ? "is" : "are",
-      " not ready: ", absl::StrJoin(others, ", "),
-      "\nthe reason is shown beside each; without --all, one for each "
-      "partition is enough"));
-}
-
-// Returns the error to end with if nothing is known of the store. Each server's
-// reason has been printed already.
-absl::Status WhyNoManifest(const absl::Status& status, size_t servers) {
-  if (!absl::IsUnavailable(status) || servers == 0) return status;
-  return absl::UnavailableError(absl::StrCat(
-      servers == 1 ? "the server does not answer"
-                   : absl::StrCat("none of the ", servers, " servers answers"),
-      "\nthe reason is shown beside each; start the servers, or "
-      "correct the list"));
-}
-
-constexpr char kHowToReach[] =
-    "start it, or correct the address; a server that is opening its store does "
-    "not listen yet: its log and /readyz say so";
-
-// OK if the server takes new work.
-absl::Status WhyNotReady(const FleetMemberInfo& member) {
-  const std::string server = absl::StrCat("the server ", member.address, " ");
-  const auto no = [&server](const std::string& what, const std::string& todo) {
-    return absl::UnavailableError(absl::StrCat(server, what, "\n", todo));
-  };
-  switch (member.state) {
-    case State::kUnknown:  // AfterTimeout() leaves none
-    case State::kUnreachable: {
-      const std::pair<std::string, std::string> error =
-          absl::StrSplit(member.error.message(), absl::MaxSplits('\n', 1));
-      return no(absl::StrCat("cannot be reached: ", error.first),
-                error.second.empty() ? kHowToReach : error.second);
-    }
-    case State::kRefused:
-      return member.error;
-    case State::kDraining:
-      return no("is draining: it ends once its calls have ended",
-                "use another replica, or wait until it has been started again");
-    case State::kReady:
-      break;
-  }
-  if (!member.failure.empty()) {
-    return no(absl::StrCat("has failed: ", member.failure), "restart it");
-  }
-  if (!member.partitions.empty()) return absl::OkStatus();
-  return no(absl::StrCat(
-                "has only damaged partitions: ",
-                member.damaged.empty() ? "" : member.damaged.begin()->second),
-            "restore its store from a copy and restart it");
 }
 
 absl::StatusOr<std::unique_ptr<Fleet>> OpenFleet(const StatusFlags& flags) {
@@ -232,15 +146,18 @@ absl::Status ShowFleet(const StatusFlags& flags, absl::Duration wait) {
   if (!manifest.ok()) {
     return WhyNoManifest(manifest.status(), snapshot.members.size());
   }
-  MILLRACE_RETURN_IF_ERROR(MissingError(snapshot));
-  return flags.all ? NotAllError(snapshot.members) : absl::OkStatus();
+  MILLRACE_RETURN_IF_ERROR(WhyNotServed(snapshot.members, *snapshot.parts));
+  return flags.all ? WhyNotAllReady(snapshot.members) : absl::OkStatus();
 }
 
 // "2026-11-28 18:40:05  3 of 4 servers are ready; no ready server for ..."
 std::string Headline(const Snapshot& snapshot, absl::Time now) {
   const auto ready = std::count_if(snapshot.members.begin(),
                                    snapshot.members.end(), TakesWork);
-  const absl::Status missing = MissingError(snapshot);
+  const absl::Status missing =
+      snapshot.parts.has_value()
+          ? WhyNotServed(snapshot.members, *snapshot.parts)
+          : absl::OkStatus();
   return absl::StrCat(
       absl::FormatTime("%Y-%m-%d %H:%M:%S", now, absl::LocalTimeZone()), "  ",
       ready, " of ", snapshot.members.size(),
@@ -269,6 +186,7 @@ absl::Status Watch(const StatusFlags& flags) {
   MILLRACE_ASSIGN_OR_RETURN(
       snapshot.members,
       fleet->AwaitMembers(AllAsked, SteadyNow() + flags.timeout()));
+  snapshot.members = AfterTimeout(snapshot.members, flags.timeout());
   StatusScreen screen;
   const auto never = [](const Members&) { return false; };
   for (SteadyTime next = SteadyNow();;) {

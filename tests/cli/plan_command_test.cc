@@ -152,6 +152,18 @@ TEST_F(PlanCommandTest, ChoosesPartitionsByMemoryAndReplicasByLoad) {
   EXPECT_EQ(plan["servers"], 2);
   EXPECT_THAT(plan["notes"].dump(), HasSubstr("2 servers are too few: their "
                                               "network would serve"));
+
+  // Two servers are busy to 67.5 %, so one would need 135 %.
+  const std::string rate = std::to_string(13.5e9 / (8 * bytes));
+  const OrderedJson two = Plan(With(job, {"--batches-per-second", rate}));
+  EXPECT_EQ(two["replicas"], 2);
+  EXPECT_THAT(two["notes"].dump(),
+              HasSubstr("the others of its partition cannot keep up; use 3 "
+                        "replicas"));
+  EXPECT_THAT(Plan(With(job, {"--batches-per-second", rate, "--replicas",
+                              "3"}))["notes"]
+                  .dump(),
+              Not(HasSubstr("keep up")));
 }
 
 TEST_F(PlanCommandTest, TakesBatchesMeasuredElsewhere) {

@@ -62,6 +62,15 @@ def folder_bytes(folder):
                if file.is_file())
 
 
+def check_page(millrace):
+    """The example of the page prints what the page says."""
+    page = (ROOT / "docs/operations.md").read_text()
+    example = re.search(r"^```\n\$ millrace (plan .*?[^\\])\n(.*?)^```", page,
+                        re.MULTILINE | re.DOTALL)
+    words = example[1].replace("\\\n", " ").split()
+    assert millrace(*words) == example[2], millrace(*words)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--bin", type=pathlib.Path, required=True)
@@ -77,6 +86,7 @@ def main():
         return json.loads(millrace("plan", *words, *JOB, "--json",
                                    "--batches-per-second", 10, "--plaintext"))
 
+    check_page(millrace)
     with tempfile.TemporaryDirectory(prefix="millrace-plan-") as name, \
             contextlib.ExitStack() as stack:
         folder = pathlib.Path(name)

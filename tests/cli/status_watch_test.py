@@ -10,6 +10,7 @@ import re
 import select
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -157,6 +158,16 @@ def test_json():
     server.stop()
 
 
+def test_silent_server():
+    """A server that hangs is shown as unreachable from the first table on."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        watch = Watch("--server", address, "--timeout", "0.5")
+        watch.read(row(address, "unreachable"))
+        assert b"unknown" not in watch.shown, watch.shown
+        watch.end(signal.SIGTERM)
+
+
 def main():
     shutil.rmtree(WORK, ignore_errors=True)
     WORK.mkdir(parents=True)
@@ -168,6 +179,7 @@ def main():
     test_terminal()
     test_log_in_terminal()
     test_json()
+    test_silent_server()
     shutil.rmtree(WORK)
 
 

@@ -131,11 +131,11 @@ class OperationsTest(unittest.TestCase):
     def test_section_1(self):
         steps = {name: shifted(text) for name, text in blocks().items()}
         self.assertEqual(list(steps), [
-            "A store", "Certificates", "Servers", "Is it there",
+            "A store", "Certificates", "Servers", "Is it up",
             "Prometheus", "Train", "Lose a server", "Stop"])
         for name in ("A store", "Certificates", "Servers"):
             self.shell.run(steps[name])
-        output = self.shell.run(steps["Is it there"])
+        output = self.shell.run(steps["Is it up"])
         self.assertEqual(len(re.findall(r"^localhost:\d+ +ready ", output,
                                         re.MULTILINE)), 8, output)
 

@@ -4,17 +4,20 @@
 rule of the autoscaler, throughput follows, and no batch changes.
 
 The fleet starts with one server for each of two partitions. Each server may run
-for a tenth of the time only: it is stopped and continued 20 times a second, so
+for a small part of the time: it is stopped and continued 100 times a second, so
 that a few servers have room on one machine. (Its gauge still goes by the clock,
-as a server's does on a host that is too small.) Clients take batches at a fixed
-rate, `millrace bench --rate`. Every 15 s the rule of Kubernetes'
+as a server's does on a host that is too small. It must be stopped for less time
+than a batch takes: otherwise it would work off what has arrived meanwhile at
+once, and seem idle while it is stopped.) Clients take batches at a fixed rate,
+`millrace bench --rate`. Every 15 s the rule of Kubernetes'
 HorizontalPodAutoscaler is applied to each partition, as deploy/kubernetes does:
 
     replicas = ceil(replicas * ratio / 0.7)
 
 with its tolerance of a tenth, where `ratio` is the larger mean of
-millrace_sampling_busy_ratio and millrace_leaf_busy_ratio. Meanwhile `millrace digest` reads other batches
-of the same servers, which must be those of the store.
+millrace_sampling_busy_ratio and millrace_leaf_busy_ratio. Meanwhile `millrace
+digest` reads other batches of the same servers, which must be those of the
+store.
 
 Usage: scaling_drill.py [--bin DIR] [--fanouts 10,5]
 """
@@ -40,7 +43,7 @@ PARTITIONS = 2
 GAUGES = "millrace_sampling_busy_ratio", "millrace_leaf_busy_ratio"
 TARGET, TOLERANCE, MOST_REPLICAS = 0.7, 0.1, 4
 PERIOD = 15  # seconds between two looks at the gauge
-RUN, STOP = 0.005, 0.045  # seconds that a server runs and is stopped, in turn
+RUN, STOP = 0.0005, 0.0095  # seconds that a server runs and is stopped, in turn
 
 
 def say(text):

@@ -289,7 +289,8 @@ std::optional<FleetMemberInfo> Fleet::NoteAnswer(
     info.state = State::kUnknown;
     entry.next_ask = SteadyTime::InfinitePast();
   } else {
-    if (pending.overdue && absl::IsCancelled(status)) {
+    if (absl::IsDeadlineExceeded(status) ||
+        (pending.overdue && absl::IsCancelled(status))) {
       status = absl::DeadlineExceededError(
           StrCat("no answer within ",
                  absl::FormatDuration(pending.is_suspect
