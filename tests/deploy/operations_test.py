@@ -137,7 +137,7 @@ class OperationsTest(unittest.TestCase):
             self.shell.run(steps[name])
         output = self.shell.run(steps["Is it up"])
         self.assertEqual(len(re.findall(r"^localhost:\d+ +ready ", output,
-                                        re.MULTILINE)), 8, output)
+                                        re.MULTILINE)), 4, output)
 
         output = self.shell.run(steps["Prometheus"])
         self.assertIn("SUCCESS", output)

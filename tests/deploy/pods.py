@@ -203,7 +203,8 @@ class Pod:
     def program_folders(self):
         """Folders with programs and libraries, which may be other mounts."""
         libraries = os.environ.get("LD_LIBRARY_PATH", "").split(":")
-        return [path for path in [str(self.node.binary), *libraries] if path]
+        return [path for path in [str(self.node.binary), *libraries]
+                if os.path.isdir(path)]
 
     def get(self, path, port_name, seconds=5):
         """Whether a page of the container is there, and its text or why not."""
