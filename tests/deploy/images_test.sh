@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds the images of deploy/docker with Buildah on a Debian 12 made by
 # debootstrap, and tries them: what they hold, whom they run as, their sizes; a
-# server with a store that it may only read, its health check, a trainer that
-# uses it, and how the server stops. Needs root and the network; 4 GB of disk, and
-# 10 GB if it also compiles.
+# server as docs/operations.md starts it, with a store that it may only read and
+# without capabilities, its health check, a trainer that uses it, and how the
+# server stops; the same with TLS, from variables, and with a root that is mounted
+# read-only, which Buildah cannot do. Needs root and the network; 4 GB of disk,
+# and 10 GB if it also compiles.
 #
 # Usage: tests/deploy/images_test.sh [OPTION]...
 #   --debs DIR     make images of the packages in this folder, instead of
@@ -102,6 +104,31 @@ run_in() {
   buildah_here run --isolation chroot "${options[@]}" "$container" -- "$@"
 }
 
+# run_read_only CONTAINER VARIABLE=VALUE... -- COMMAND...: runs as `docker run
+# --read-only --cap-drop ALL` does, with the store and the TLS files of try_images.
+# Leaves its mounts to the end of the namespace.
+run_read_only() {
+  local folder root=$work/read-only variables=()
+  folder=$(buildah_here mount "$1")
+  shift
+  while [[ $1 != -- ]]; do
+    variables+=("$1")
+    shift
+  done
+  shift
+  mkdir -p "$root" "$folder/store" "$folder/tls"
+  mount --bind "$folder" "$root"
+  mount -t proc proc "$root/proc"
+  mount --rbind /dev "$root/dev"
+  mount --bind -o ro "$work/data/cora" "$root/store"
+  mount --bind -o ro "$work/tls" "$root/tls"
+  mount -o remount,bind,ro "$root"
+  ! touch "$root/tmp/new" 2>/dev/null || fail "the root can be written to" ""
+  exec chroot "$root" setpriv --reuid=10001 --regid=10001 --clear-groups \
+    --no-new-privs --bounding-set=-all --inh-caps=-all \
+    env -i PATH=/usr/bin:/bin "${variables[@]}" "$@"
+}
+
 # config IMAGE FIELD: what an image says of itself.
 config() {
   buildah_here inspect --type image "localhost/millrace-$1" |
@@ -138,9 +165,70 @@ check_image() {
   }
 }
 
+# The arguments that the page gives to the image of the server.
+page_options() {
+  sed -n '/^docker run /,/[^\\]$/p' "$ROOT/docs/operations.md" | tr -d '\\\n' |
+    sed 's/.* millrace-server //'
+}
+
+# A certificate for servers and clients in $work/tls.
+make_certificate() {
+  mkdir "$work/tls"
+  (cd "$work/tls"
+    key=(-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes)
+    openssl req -x509 "${key[@]}" -keyout ca.key -out ca.pem -days 90 -subj /CN=ca
+    openssl req "${key[@]}" -keyout tls.key -out tls.csr -subj /CN=graph.example
+    openssl x509 -req -in tls.csr -CA ca.pem -CAkey ca.key -CAcreateserial \
+      -days 90 -out tls.pem -extfile <(echo subjectAltName=DNS:graph.example)
+  ) 2>/dev/null
+  chown -R 10001:10001 "$work/tls"
+}
+
+# healthy [OPTION]...: what the image's own command says, run with the options.
+healthy() {
+  run_in "${containers[server]}" "$@" -- "${health[@]}"
+}
+
+# Servers: as on the page, and with TLS in a root that can only be read.
+as_on_the_page() {
+  run_in "${containers[server]}" --cap-drop ALL -v "$work/data/cora:/store:ro" \
+    -- millrace-server "${options[@]}"
+}
+TLS=(MILLRACE_TLS_CA=/tls/ca.pem MILLRACE_TLS_CERT=/tls/tls.pem
+     MILLRACE_TLS_KEY=/tls/tls.key MILLRACE_TLS_SERVER_NAME=graph.example)
+with_tls() {
+  run_read_only "${containers[server]}" "${TLS[@]}" -- millrace-server \
+    "${options[@]/#--plaintext/--metrics-plaintext}"
+}
+
+# start_server FUNCTION [OPTION]...: starts a server by the function, and waits
+# until it is healthy, asked with the options.
+start_server() {
+  "$1" 2>"$work/server.txt" &
+  server=$!
+  shift
+  for _ in {1..100}; do
+    ! healthy "$@" >/dev/null 2>&1 || break
+    sleep 0.2
+  done
+  healthy "$@" ||
+    { cat "$work/server.txt"; fail "the server is not healthy" "see above"; }
+  check "the server warns" [ -z "$(grep -i warn "$work/server.txt")" ]
+  # Buildah's chroot leaves it CAP_SETUID, 80.
+  check "the server may have capabilities" grep -qxE 'CapBnd:.0*(80)?' \
+    "/proc/$(pgrep -x millrace-server)/status"
+}
+
+stop_server() {
+  local status=0
+  kill -TERM "$(pgrep -x millrace-server)"
+  wait "$server" || status=$?
+  check "SIGTERM ends the server with $status" [ "$status" = 0 ]
+}
+
 # Runs in namespaces of its own, so that ports are free and nothing outlives it.
 try_images() {
-  local target health server pid status=0
+  local target health server options
   declare -A containers
   for target in "${targets[@]}"; do
     containers[$target]=$(buildah_here from "localhost/millrace-$target")
@@ -153,25 +241,14 @@ try_images() {
   run_in "${containers[tools]}" -v "$work/data:/data" -- millrace import ogb \
     /data/raw --split public --normalize-features row --out /data/cora
 
-  # Health is what the image's own command says.
   health=$(config server Healthcheck.Test | tr -d '[]"' | tr ',' ' ')
   check "no health check" [ "${health%% *}" = CMD ]
   read -ra health <<<"${health#CMD }"
-  ! run_in "${containers[server]}" -- "${health[@]}" 2>/dev/null ||
-    fail "healthy without a server" "see HEALTHCHECK"
-  run_in "${containers[server]}" -v "$work/data/cora:/store:ro" -- \
-    millrace-server --store /store --partition all --listen 127.0.0.1:7000 \
-    --metrics 127.0.0.1:7080 2>"$work/server.txt" &
-  server=$!
-  for _ in {1..100}; do
-    ! run_in "${containers[server]}" -- "${health[@]}" >"$work/health.txt" 2>&1 ||
-      break
-    sleep 0.2
-  done
-  run_in "${containers[server]}" -- "${health[@]}" ||
-    { cat "$work/server.txt"; fail "the server is not healthy" "see above"; }
-  check "the server warns" [ -z "$(grep -i warn "$work/server.txt")" ]
+  ! healthy 2>/dev/null || fail "healthy without a server" "see HEALTHCHECK"
 
+  say "a server as docs/operations.md starts it: $(page_options)"
+  read -ra options <<<"$(page_options)"
+  start_server as_on_the_page
   run_in "${containers[train]}" -- millrace-train --servers 127.0.0.1:7000 \
     --model sage --hidden 16 --layers 2 --fanouts 10,5 --batch-size 64 \
     --epochs 2 --checkpoint /tmp/checkpoint
@@ -184,10 +261,14 @@ try_images() {
     check "the trainer for GPUs lacks something" [ -z "$(grep \
       -e 'shared object' -e 'not there' "$work/cuda.txt")" ]
   fi
-  pid=$(pgrep -x millrace-server)
-  kill -TERM "$pid"
-  wait "$server" || status=$?
-  check "SIGTERM ends the server with $status" [ "$status" = 0 ]
+  stop_server
+
+  say "the same with TLS, and with a root that can only be read"
+  make_certificate
+  start_server with_tls -v "$work/tls:/tls:ro" "${TLS[@]/#/--env=}"
+  ! healthy -v "$work/tls:/tls:ro" 2>/dev/null ||
+    fail "healthy without the variables of TLS" "see HEALTHCHECK"
+  stop_server
   buildah_here umount --all >/dev/null
 }
 
@@ -196,7 +277,7 @@ if $only_try; then
   try_images
   exit
 fi
-need_package buildah:buildah ip:iproute2 jq:jq pgrep:procps
+need_package buildah:buildah ip:iproute2 jq:jq openssl:openssl pgrep:procps
 if [[ -n $build ]]; then
   debs=$work/debs
   need_package dpkg-shlibdeps:dpkg-dev file:file
