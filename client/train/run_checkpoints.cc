@@ -33,11 +33,7 @@ absl::StatusOr<std::unique_ptr<RunCheckpoints>> RunCheckpoints::Open(
     CheckpointWriter::Write write) {
   auto checkpoints =
       std::unique_ptr<RunCheckpoints>(new RunCheckpoints(options, collectives));
-  // A run without epochs only reads a checkpoint.
-  if (collectives.rank() != 0 || options.checkpoint.empty() ||
-      options.epochs == 0) {
-    return checkpoints;
-  }
+  if (!Writes(options, collectives)) return checkpoints;
   // Locks the folder before CheckWritableFolder() tries out a file in it.
   absl::StatusOr<std::unique_ptr<CheckpointWriter>> writer =
       CheckpointWriter::Open(options.checkpoint, options.resume,
@@ -52,6 +48,13 @@ absl::StatusOr<std::unique_ptr<RunCheckpoints>> RunCheckpoints::Open(
   MILLRACE_RETURN_IF_ERROR(
       CheckWritableFolder("checkpoint", options.checkpoint));
   return checkpoints;
+}
+
+bool RunCheckpoints::Writes(const TrainOptions& options,
+                            const Collectives& collectives) {
+  // A run without epochs only reads a checkpoint.
+  return collectives.rank() == 0 && !options.checkpoint.empty() &&
+         options.epochs > 0;
 }
 
 std::string RunCheckpoints::path() const {

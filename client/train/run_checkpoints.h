@@ -22,6 +22,10 @@ namespace millrace {
 // Threads: one at a time; all ranks make the same calls.
 class RunCheckpoints {
  public:
+  // Whether this process will write checkpoints.
+  static bool Writes(const TrainOptions& options,
+                     const Collectives& collectives);
+
   // Locks the folder of checkpoints if the run trains and keeps any; `write`
   // writes them. Keeps references to `options` and `collectives`. Fails like
   // CheckpointWriter::Open and CheckWritableFolder, naming the field.

@@ -147,7 +147,8 @@ RunInfo DescribeRun(const RunPlan& plan, const Collectives& collectives,
           .metric = MetricName(options.task),
           .seeds = plan.seeds_name,
           .epochs = options.epochs,
-          .higher_is_better = options.task.Better(1, 0)};
+          .higher_is_better = options.task.Better(1, 0),
+          .checkpoints = RunCheckpoints::Writes(options, collectives)};
 }
 
 void Begin(const RunState& state, RunMonitor& monitor) {

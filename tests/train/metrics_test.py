@@ -106,7 +106,7 @@ class MetricsTest(unittest.TestCase):
         before = metrics(port)
         self.assertEqual(before['millrace_trainer_info{rank="0",world_size="1",'
                                 'device="cpu",model="sage",task="single",'
-                                'source="store"}'], 1)
+                                'source="store",checkpoints="yes"}'], 1)
         self.assertEqual(before["millrace_trainer_ranks"], 1)
         self.assertGreater(before["millrace_trainer_loss"], 0)
         self.assertAlmostEqual(
@@ -215,7 +215,8 @@ class MetricsTest(unittest.TestCase):
         self.assertEqual(sorted(ports), [port, port + 1])
         for rank in range(2):
             own = (f'millrace_trainer_info{{rank="{rank}",world_size="2",'
-                   'device="cpu",model="sage",task="single",source="store"}')
+                   'device="cpu",model="sage",task="single",source="store",'
+                   'checkpoints="no"}')
             samples = self.wait_for(
                 lambda: (lambda all: own in all and all)(metrics(port + rank)))
             self.assertEqual(samples["millrace_trainer_ranks"], 2)

@@ -22,7 +22,8 @@ prometheus::MetricFamily InfoFamily(const RunView& view) {
                    {"device", info.device},
                    {"model", info.model},
                    {"task", info.task},
-                   {"source", view.fleet.has_value() ? "servers" : "store"}},
+                   {"source", view.fleet.has_value() ? "servers" : "store"},
+                   {"checkpoints", info.checkpoints ? "yes" : "no"}},
         .value = 1}});
 }
 

@@ -28,6 +28,7 @@ struct RunInfo {
   std::string seeds;   // the seeds' node type or relation
   uint32_t epochs = 0;
   bool higher_is_better = true;  // of the metric
+  bool checkpoints = false;      // whether this process writes checkpoints
 };
 
 // Where the time of a run goes on this rank, in seconds. On a device, copies

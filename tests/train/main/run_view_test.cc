@@ -59,7 +59,8 @@ TEST(PrintTrainerMetricsTest, HaveTheRunAndItsProgress) {
   const std::string text = PrintTrainerMetrics(TypicalView());
   for (const char* line :
        {"\nmillrace_trainer_info{rank=\"1\",world_size=\"2\",device=\"cpu\","
-        "model=\"sage\",task=\"single\",source=\"store\"} 1\n",
+        "model=\"sage\",task=\"single\",source=\"store\",checkpoints=\"no\"} "
+        "1\n",
         "# TYPE millrace_trainer_steps_total counter\n"
         "millrace_trainer_steps_total 67\n",
         "\nmillrace_trainer_batches_total 66\n",
@@ -96,6 +97,7 @@ TEST(PrintTrainerMetricsTest, LeaveOutWhatIsNotKnownYet) {
 
 TEST(PrintTrainerMetricsTest, HaveWhatTheFleetDoes) {
   RunView view = TypicalView();
+  view.run.info.checkpoints = true;
   view.run.last_checkpoint = absl::FromUnixSeconds(1600000000);
   view.fleet =
       FleetUse{.calls = 100,
@@ -107,7 +109,8 @@ TEST(PrintTrainerMetricsTest, HaveWhatTheFleetDoes) {
                            Server("c:1", "unreachable")}};
   const std::string text = PrintTrainerMetrics(view);
   for (const char* line :
-       {",source=\"servers\"} 1\n", "\nmillrace_client_calls_total 100\n",
+       {",source=\"servers\",checkpoints=\"yes\"} 1\n",
+        "\nmillrace_client_calls_total 100\n",
         "\nmillrace_client_hedged_calls_total 3\n",
         "\nmillrace_client_retries_total 2\n",
         "\nmillrace_client_received_bytes_total 4096\n",
