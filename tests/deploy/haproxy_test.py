@@ -158,11 +158,6 @@ class Server(Process):
                    for line in self.page("metrics").splitlines()
                    if re.match(name + r"[ {]", line))
 
-    def calls(self, method, code):
-        return self.metric(f"millrace_calls_total{{code=\"{code}\","
-                           f"method=\"{method}\"}}") or self.metric(
-            f"millrace_calls_total{{method=\"{method}\",code=\"{code}\"}}")
-
 
 class Proxy(Process):
     """HAProxy with the project's configuration and other addresses."""
