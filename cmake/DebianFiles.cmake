@@ -64,7 +64,7 @@ foreach(component IN LISTS CPACK_COMPONENTS_ALL)
 endforeach()
 if(server IN_LIST CPACK_COMPONENTS_ALL)
   put(${staging}/server/lib/systemd/system
-    ${debian}/millrace-server@.service)
+    ${debian}/millrace-server@.service ${debian}/millrace.slice)
   put(${staging}/server/usr/share/doc/millrace-server/examples
     ${debian}/gpu.conf)
   put(${staging}/server/etc/millrace ${debian}/example.conf)

@@ -93,6 +93,8 @@ depends=$(for deb in "$root"/srv/debs/{millrace_,millrace-}*.deb; do
 done | sort -u | grep -v '^millrace')
 # shellcheck disable=SC2086  # words
 apt_install $depends
+wants=$root/etc/systemd/system/multi-user.target.wants
+mkdir -p "$wants"
 list_files >"$work/before.txt"
 
 say "installing"
@@ -112,6 +114,9 @@ grep -q '^millrace:' "$root/etc/passwd" ||
   fail "a purge removed the owner of a store" ""
 rm -r "$root/var/lib/millrace/"*
 apt_install "${files[@]}"
+# As `systemctl enable` does, which is not installed here.
+ln -s /lib/systemd/system/millrace-server@.service \
+  "$wants/millrace-server@graph.service"
 in_root "$root" apt-get purge -y "${packages[@]}" >"$work/purge.log" 2>&1
 list_files | diff "$work/before.txt" - >&2 ||
   fail "purging left or removed files" "see above"

@@ -21,6 +21,25 @@ if ((limit < $(sed -n 's/^LimitNOFILE=//p' /lib/systemd/system/millrace-server@.
     >/run/systemd/system/millrace-server@.service.d/limit.conf
   systemctl daemon-reload
 fi
+# What a server must not see or use.
+mknod /dev/kmsg c 1 11
+mknod /dev/fd0 b 2 0
+install -d -m 755 /home/somebody
+touch /home/somebody/file
+# As on a machine with GPUs: the drop-in lets a program make a device. A program
+# that stands in for NVIDIA's makes one of zeros.
+cat >/usr/bin/nvidia-modprobe <<'END'
+#!/bin/sh
+[ "$*" = '-c 0 -u' ] && mknod -m 666 /dev/nvidia-uvm c 1 5
+END
+chmod 755 /usr/bin/nvidia-modprobe
+gpu=/etc/systemd/system/millrace-server@part1.service.d
+install -D -t $gpu /usr/share/doc/millrace-server/examples/gpu.conf
+systemctl daemon-reload
+systemctl enable millrace-server@part0
+wants=/etc/systemd/system/multi-user.target.wants/millrace-server@part0.service
+[[ -L $wants ]]
+
 systemctl start millrace-server@part0 millrace-server@part1 ||
   { systemctl status --no-pager --full 'millrace-server@*'; exit 1; }
 millrace status --servers $fleet --wait 30s
@@ -34,9 +53,22 @@ pid=$(property part0 MainPID)
 grep -x 'NoNewPrivs:.1' /proc/"$pid"/status
 grep -x 'Seccomp:.2' /proc/"$pid"/status
 grep -x 'CapBnd:.0*' /proc/"$pid"/status
+# Each of these is there, or works, outside of the server's namespace.
+[[ -e /dev/fd0 && -e /dev/kmsg && -e /home/somebody/file ]]
+touch /var/lib/millrace/new /etc/new
+rm /var/lib/millrace/new /etc/new
 nsenter --mount --root --target "$pid" bash -c '
   ! touch /var/lib/millrace/new && ! touch /etc/new && ! ls /home/* &&
-  [[ ! -e /dev/fd0 && ! -e /dev/kmsg ]]'
+  [[ ! -e /dev/fd0 && ! -e /dev/kmsg && ! -e /dev/nvidia-uvm ]]'
+nsenter --mount --root --target "$(property part1 MainPID)" bash -c '
+  ! touch /var/lib/millrace/new && ! touch /etc/new && ! ls /home/* &&
+  [[ $(head -c 2 /dev/nvidia-uvm | od -An -tx1) == " 00 00" ]]'
+
+# The limit of all servers together is as large as that of one.
+[[ $(property part0 Slice) == millrace.slice ]]
+grep -q '/millrace.slice/millrace-server@part0.service$' /proc/"$pid"/cgroup
+most=$(systemctl show --property=MemoryMax --value millrace.slice)
+[[ $most =~ ^[0-9]+$ && $most == "$(property part0 MemoryMax)" ]]
 
 kill -KILL "$pid"
 for _ in {1..200}; do
@@ -60,12 +92,15 @@ done
 
 systemctl stop millrace-server@part1
 [[ $(property part1 Result) == success && $(property part1 ExecMainStatus) == 0 ]]
-# Removing the package stops the rest.
+# Removing the package stops the rest, and a purge leaves no links to its unit.
 pid=$(property part0 MainPID)
 [[ -e /proc/$pid/exe ]]
 mv /usr/sbin/policy-rc.d /srv/test/
 dpkg --remove millrace-server
+[[ ! -e /proc/$pid/exe && -L $wants ]]
+dpkg --purge millrace-server
 mv /srv/test/policy-rc.d /usr/sbin/
-[[ ! -e /proc/$pid/exe ]]
+[[ ! -L $wants ]]
 dpkg --install /srv/debs/millrace-server_*.deb
-rm -r /etc/millrace/{part?,wrong}.conf /var/lib/millrace/*
+rm -r /etc/millrace/{part?,wrong}.conf /var/lib/millrace/* $gpu \
+  /home/somebody /usr/bin/nvidia-modprobe
