@@ -29,8 +29,7 @@ foreach(folder grafana haproxy kubernetes nftables prometheus slurm)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/deploy/${folder}
     DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/millrace/deploy COMPONENT tools
     USE_SOURCE_PERMISSIONS
-    PATTERN __pycache__ EXCLUDE
-    PATTERN "*_test.*" EXCLUDE PATTERN "*.py" EXCLUDE)
+    PATTERN __pycache__ EXCLUDE PATTERN "*_test.*" EXCLUDE)
 endforeach()
 
 set(millrace_config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Millrace)

@@ -2,12 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the commands of docs/operations.md, section 1, as they stand there, one
 block after another in one shell, on free ports, and checks after each what the
-page says about it.
+page says about it. Without --packages, the first block, which installs, is left
+out.
 
 Runs on Debian 12; as root it installs the packages `prometheus`, `openssl`
 and `curl` if they are missing.
 
-Usage: operations_test.py [--bin DIR]      DIR has the programs
+Usage: operations_test.py [OPTION]
+  --bin DIR        the programs (default: build/release/bin)
+  --packages DIR   the packages, instead: runs the first block there, and the
+                   others with what it has installed
 """
 import argparse
 import json
@@ -23,6 +27,7 @@ import unittest
 import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs/operations.md"
 PACKAGES = {"prometheus": "prometheus", "promtool": "prometheus",
             "openssl": "openssl", "curl": "curl"}
 PORTS = (7001, 7002, 7003, 7004, 7101, 7102, 7103, 7104, 7201, 9091)
@@ -41,11 +46,13 @@ def install():
 
 
 def blocks():
-    """The section's commands by the bold words at the head of their block."""
-    page = (ROOT / "docs/operations.md").read_text()
+    """The section's commands by the bold words at the head of their block; those
+    of the first block, which has none, by "Packages"."""
+    page = PAGE.read_text()
     section = page.split("\n## 1. ")[1].split("\n## 2. ")[0]
-    found = {}
-    for part in re.split(r"\n(?=\*\*)", section):
+    first, *parts = re.split(r"\n(?=\*\*)", section)
+    found = {"Packages": re.search(r"\n```\n(.*?)```", first, re.DOTALL)[1]}
+    for part in parts:
         code = re.search(r"```bash\n(.*?)```", part, re.DOTALL)
         if code:
             found[re.match(r"\*\*([^*]+?)[.?]?\*\*", part).group(1)] = code[1]
@@ -88,14 +95,16 @@ class Shell:
 
 class OperationsTest(unittest.TestCase):
     bin = None
+    packages = None
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="millrace-operations-")
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
-        self.shell = Shell(self.folder, {
-            **os.environ, "PATH": f"{self.bin}:{os.environ['PATH']}",
-            "MILLRACE_DEPLOY": str(ROOT / "deploy")})
+        built = {} if self.packages else {
+            "PATH": f"{self.bin}:{os.environ['PATH']}",
+            "MILLRACE_DEPLOY": str(ROOT / "deploy")}
+        self.shell = Shell(self.folder, {**os.environ, **built})
         self.addCleanup(self.shell.end)
 
     def ask(self, path):
@@ -128,11 +137,24 @@ class OperationsTest(unittest.TestCase):
         return {alert["labels"]["alertname"]
                 for alert in self.ask("alerts")["alerts"]}
 
+    def install_packages(self, commands):
+        for program in ("millrace", "millrace-server", "millrace-train"):
+            self.assertIsNone(shutil.which(program))
+        self.shell.run(f"cd {self.packages}")
+        self.shell.run(commands)
+        self.shell.run(f"cd {self.folder}")
+        # Who has only the packages reads the same page.
+        self.assertEqual(
+            pathlib.Path("/usr/share/doc/millrace/docs/operations.md")
+            .read_text(), PAGE.read_text())
+
     def test_section_1(self):
         steps = {name: shifted(text) for name, text in blocks().items()}
         self.assertEqual(list(steps), [
-            "A store", "Certificates", "Servers", "Is it up",
+            "Packages", "A store", "Certificates", "Servers", "Is it up",
             "Prometheus", "Train", "Lose a server", "Stop"])
+        if self.packages:
+            self.install_packages(steps["Packages"])
         for name in ("A store", "Certificates", "Servers"):
             self.shell.run(steps[name])
         output = self.shell.run(steps["Is it up"])
@@ -163,20 +185,28 @@ class OperationsTest(unittest.TestCase):
         self.await_true("four targets are up again",
                         lambda: self.targets_up() == 4, 60)
 
-        output = self.shell.run(steps["Stop"])
-        self.assertIn("best epoch", output)
-        self.shell.run("wait")
+        # The block ends with the status of the trainer, or of `kill`.
+        trained, stop = steps["Stop"].split("\n", 1)
+        self.assertIn("best epoch", self.shell.run(trained))
+        self.shell.run(stop)
         for port in (7001, 7002, 7003, 7004):
+            self.shell.run(f"wait $(cat {port + SHIFT}.pid)")
             log = (self.folder / "fleet" / f"{port + SHIFT}.log").read_text()
             last = json.loads(log.splitlines()[-1])
-            self.assertEqual(last["message"], "ended", log)
+            self.assertEqual((last["message"], last["level"], last["why"]),
+                             ("ended", "info", "SIGTERM"), log)
+        self.assertIn(" ended why=done ",
+                      (self.folder / "fleet/train.log").read_text())
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", type=pathlib.Path,
                         default=ROOT / "build/release/bin")
+    parser.add_argument("--packages", type=pathlib.Path)
     options, rest = parser.parse_known_args()
     OperationsTest.bin = options.bin.resolve()
-    install()
+    OperationsTest.packages = options.packages
+    if not options.packages:
+        install()
     unittest.main(argv=["operations_test.py", *rest], verbosity=2)

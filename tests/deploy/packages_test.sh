@@ -5,7 +5,8 @@
 # unit of systemd says, and trains; reads the manual pages, completes command
 # lines in three shells, builds a program with the loader; checks the unit with
 # systemd-analyze and runs it under systemd in a container, if this kernel allows
-# that; removes everything. Needs root and the network, and 3 GB of disk.
+# that; removes everything; installs again and follows docs/operations.md, section
+# 1, with nothing but the packages. Needs root and the network, and 3 GB of disk.
 #
 # Usage: tests/deploy/packages_test.sh [OPTION]...
 #   --build DIR    make the packages from this build folder
@@ -123,11 +124,25 @@ list_files | diff "$work/before.txt" - >&2 ||
 ! grep -q '^millrace:' "$root/etc/passwd" "$root/etc/group" ||
   fail "purging left the user millrace" "see deploy/debian/server/postrm"
 
-say "installing again, with what reads manual pages and completes"
+say "section 1 of docs/operations.md"
+apt_install python3
+mkdir -p "$root/srv/test/tests/deploy" "$root/srv/test/docs"
+cp "$ROOT/tests/deploy/operations_test.py" "$root/srv/test/tests/deploy/"
+cp "$ROOT/docs/operations.md" "$root/srv/test/docs/"
+in_root "$root" /usr/bin/python3 -B \
+  /srv/test/tests/deploy/operations_test.py --packages /srv/debs \
+  >"$work/operations.log" 2>&1 || {
+  tail -n 60 "$work/operations.log" >&2
+  fail "the packages do not suffice for docs/operations.md" \
+    "see above; --keep keeps the system"
+}
+
+say "installing what reads manual pages and completes"
 apt_install "${files[@]}" "/srv/debs/$(cd "$debs" && ls libmillrace-dev_*.deb)" \
   man-db mandoc bash-completion zsh fish systemd lintian \
   g++ cmake ninja-build
 try pages_and_completion
+try deploy_files
 try unit
 say "systemd"
 status=0
