@@ -16,7 +16,6 @@ import importlib
 import os
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -27,7 +26,10 @@ import kubernetes_test
 import pods
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path += [str(ROOT / "tests/chaos"), str(kubernetes_test.VALIDATOR_DIR)]
+sys.path += [str(ROOT / "tests/chaos"), str(ROOT / "tests/support"),
+             str(kubernetes_test.VALIDATOR_DIR)]
+import deploy  # noqa: E402  (its folder comes first)
+
 USER = 10001
 OPERATOR = "millrace-operator-tls"
 JOB = ["--split", "train", "--fanouts", "5,5", "--batch-size", "512"]
@@ -37,12 +39,7 @@ def install():
     if not kubernetes_test.is_complete():
         kubernetes_test.install()
         importlib.invalidate_caches()
-    if not (shutil.which("openssl") and shutil.which("ip")
-            and os.path.exists("/usr/lib/python3/dist-packages/numpy")):
-        subprocess.run(["apt-get", "install", "-y", "-qq",
-                        "--no-install-recommends", "openssl", "iproute2",
-                        "python3-numpy"], check=True,
-                       stdout=subprocess.DEVNULL)
+    deploy.install("openssl", "iproute2", "python3-numpy")
 
 
 # Puts the files of a secret into a folder of its name.

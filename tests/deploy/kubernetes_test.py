@@ -24,13 +24,14 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tests/support"))
+import deploy  # noqa: E402  (its folder comes first)
+
 OVERLAYS = ROOT / "deploy/kubernetes/overlays"
 VALIDATOR = "kubernetes-validate==1.37.0"
 VALIDATOR_DIR = ROOT / "build/deps/kubernetes"
 # The oldest that knows all fields, one between, and the newest.
 VERSIONS = ("1.29", "1.33", "1.37")
-PACKAGES = ("kubernetes-client", "python3-yaml", "python3-pip",
-            "ca-certificates")
 
 BIN = None  # the folder of the programs, if given
 
@@ -45,14 +46,12 @@ def is_complete():
 
 
 def install():
-    quiet = {"check": True, "stdout": subprocess.DEVNULL,
-             "env": {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}}
-    subprocess.run(["apt-get", "update", "-qq"], **quiet)
-    subprocess.run(["apt-get", "install", "-y", "-qq",
-                    "--no-install-recommends", *PACKAGES], **quiet)
+    deploy.install("kubernetes-client", "python3-yaml", "python3-pip",
+                   "ca-certificates")
     subprocess.run(["/usr/bin/python3", "-m", "pip", "install", "--quiet",
                     "--disable-pip-version-check", "--root-user-action=ignore",
-                    "--target", str(VALIDATOR_DIR), VALIDATOR], **quiet)
+                    "--target", str(VALIDATOR_DIR), VALIDATOR], check=True,
+                   stdout=subprocess.DEVNULL)
 
 
 def render(overlay):

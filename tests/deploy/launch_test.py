@@ -9,16 +9,15 @@ installs the packages that it needs. With --fake-ssh a script takes the place of
 ssh, which needs no root.
 
 Usage: launch_test.py [--bin DIR] [--data DIR] [--fake-ssh]
-  --bin DIR    the programs (default build/cuda/bin or build/release/bin)
+  --bin DIR    the programs (default build/release/bin, build/cuda/bin or /usr/bin)
 """
 import argparse
 import atexit
-import contextlib
 import importlib.machinery
 import importlib.util
-import json
 import os
 import pathlib
+import re
 import shlex
 import signal
 import socket
@@ -27,17 +26,16 @@ import sys
 import tempfile
 import time
 import unittest
+import unittest.mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LAUNCH = ROOT / "deploy/launch/millrace-launch"
 HOSTS = ("127.0.0.2", "127.0.0.3")
 LIMIT = 120.0  # seconds, for anything
-PACKAGES = ("openssh-server", "openssh-client", "libgrpc++1.51",
-            "libspdlog1.10", "libmetis5", "libxxhash0", "libcivetweb1",
-            "libprometheus-cpp-core1.0", "libgomp1")
 
 sys.path.append(str(ROOT / "tests/support"))
-from free_port import free_port  # noqa: E402  (its folder comes first)
+import deploy  # noqa: E402  (its folder comes first)
+from free_port import free_port  # noqa: E402
 
 
 def load_launch():
@@ -51,29 +49,6 @@ def load_launch():
 
 
 launch = load_launch()
-
-
-def install():
-    installed = subprocess.run(["dpkg-query", "--show", *PACKAGES],
-                               capture_output=True)
-    if installed.returncode == 0:
-        return
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    subprocess.run(["apt-get", "-qq", "update"], check=True, env=environment)
-    subprocess.run(["apt-get", "-qq", "-y", "--no-install-recommends",
-                    "install", *PACKAGES], check=True, env=environment,
-                   stdout=subprocess.DEVNULL)
-
-
-def use_pretended_cuda(folder):
-    """Programs built with tests/ptxemu need its libraries."""
-    library = folder.parent / "tests/ptxemu/lib"
-    if library.exists() and "LD_LIBRARY_PATH" not in os.environ:
-        os.environ["LD_LIBRARY_PATH"] = str(library)
-
-
-def losses(path):
-    return [json.loads(line)["loss"] for line in path.read_text().splitlines()]
 
 
 class PlacementTest(unittest.TestCase):
@@ -170,6 +145,39 @@ class PlacementTest(unittest.TestCase):
               for rank, target in enumerate(["a", "a", "me@b", "me@b"]))])
 
 
+class RestartTest(unittest.TestCase):
+    """Servers that die, as processes of this host."""
+
+    def pauses(self, script, restarts, **constants):
+        """The pauses before a server that runs `script` is started again."""
+        one = launch.Launch(argparse.Namespace(dry_run=False))
+        lines = []
+        with unittest.mock.patch.multiple(launch, log=lines.append,
+                                          **constants):
+            one.start(launch.Part("h server 0", ["sh", "-c", script],
+                                  one.events))
+            for _ in range(restarts):
+                ended = one.next_event(time.monotonic() + LIMIT)
+                one.start_again(ended)
+        return [float(re.search(r"starting it again in ([0-9.]+) s", line)[1])
+                for line in lines]
+
+    def test_pauses_grow_while_a_server_dies_at_once(self):
+        self.assertEqual(
+            self.pauses("exit 1", 5, SHORTEST_PAUSE=0.1, LONGEST_PAUSE=0.5),
+            [0.1, 0.2, 0.4, 0.5, 0.5])
+
+    def test_pauses_begin_anew_after_a_steady_run(self):
+        self.assertEqual(
+            self.pauses("sleep 0.3; exit 1", 3, SHORTEST_PAUSE=0.1,
+                        STEADY=0.2), [0.1, 0.1, 0.1])
+
+    def test_wrong_options_are_not_tried_again(self):
+        with self.assertRaises(launch.Failure) as caught:
+            self.pauses("exit 2", 1)
+        self.assertEqual(caught.exception.status, 2)
+
+
 class LaunchTest(unittest.TestCase):
     bin = data = None
     fake = False
@@ -183,18 +191,16 @@ class LaunchTest(unittest.TestCase):
         cls.work.mkdir()
         cls.ssh = (cls.fake_ssh(directory.name) if cls.fake
                    else cls.start_sshd(pathlib.Path(directory.name)))
-        quiet = {"check": True, "stdout": subprocess.DEVNULL,
-                 "stderr": subprocess.DEVNULL}
-        subprocess.run([cls.bin / "millrace", "import", "ogb",
-                        cls.data / "cora", "--split", "public", "--out",
-                        cls.work / "cora"], **quiet)
-        cls.store = cls.work / "store"
-        subprocess.run([cls.bin / "millrace", "partition", cls.work / "cora",
-                        "--parts", "2", "--out", cls.store], **quiet)
-        subprocess.run([cls.bin / "millrace-train", "--store", cls.store,
-                        *cls.training(), "--workers", "2", "--metrics-json",
-                        cls.work / "by-hand.json"], **quiet)
-        cls.expected = losses(cls.work / "by-hand.json")
+        cls.store = deploy.make_cora_store(cls.bin, cls.data, cls.work)
+        cls.expected = cls.by_hand(epochs=6)
+
+    @classmethod
+    def by_hand(cls, epochs):
+        path = cls.work / f"by-hand-{epochs}.json"
+        deploy.run_quietly(cls.bin / "millrace-train", "--store", cls.store,
+                           *cls.training(epochs), "--workers", 2,
+                           "--metrics-json", path)
+        return deploy.losses(path)
 
     @staticmethod
     def fake_ssh(folder):
@@ -224,27 +230,23 @@ class LaunchTest(unittest.TestCase):
             # Also after Ctrl-C, when unittest cleans up nothing.
             atexit.register(daemon.wait)
             atexit.register(daemon.terminate)
-            until = time.monotonic() + LIMIT
-            while time.monotonic() < until:
-                with socket.socket() as probe:
-                    if probe.connect_ex((host, port)) == 0:
-                        break
-                time.sleep(0.05)
+            deploy.await_true(
+                "sshd", lambda at=(host, port):
+                socket.create_connection(at).close() is None, LIMIT)
         return (f"ssh -p {port} -i {folder}/user -o BatchMode=yes -o "
                 f"UserKnownHostsFile={folder}/known -o LogLevel=ERROR -o "
                 "StrictHostKeyChecking=no")
 
     @staticmethod
     def training(epochs=6):
-        return ["--fanouts", "5,5", "--batch-size", "8", "--hidden", "16",
-                "--threads", "1", "--log-every", "1", "--epochs", str(epochs)]
+        return [*deploy.TRAINING, "--epochs", str(epochs)]
 
     def setUp(self):
         self.json = self.work / f"{self._testMethodName}.json"
         self.master = free_port()
 
     def tearDown(self):
-        self.wait_until(lambda: not self.processes(), "a process is left")
+        self.wait_until(lambda: not self.processes(), "the end of all processes")
 
     def start(self, *command, options=(), epochs=6):
         environment = [f"LD_LIBRARY_PATH={os.environ['LD_LIBRARY_PATH']}"] if (
@@ -273,27 +275,15 @@ class LaunchTest(unittest.TestCase):
                           **options)
 
     def processes(self, *programs):
-        """Programs of ours that run, whoever started them, by process id."""
-        found = []
-        for folder in pathlib.Path("/proc").iterdir():
-            with contextlib.suppress(OSError):
-                words = (folder / "cmdline").read_bytes().split(b"\0")
-                name = pathlib.Path(words[0].decode()).name
-                if (name.startswith("millrace") and any(
-                        os.fsencode(self.work) in word for word in words)
-                        and (not programs or name in programs)):
-                    found.append(int(folder.name))
-        return found
+        return deploy.processes(self.work, *programs)
 
-    def wait_until(self, condition, what):
-        until = time.monotonic() + LIMIT
-        while not condition():
-            self.assertLess(time.monotonic(), until, what)
-            time.sleep(0.05)
+    @staticmethod
+    def wait_until(condition, what):
+        deploy.await_true(what, condition, LIMIT)
 
     def await_steps(self, count):
         self.wait_until(lambda: self.json.exists() and len(
-            self.json.read_text().splitlines()) >= count, "no steps")
+            self.json.read_text().splitlines()) >= count, "steps")
 
     def finish(self, process, status=0):
         stdout, stderr = process.communicate(timeout=LIMIT)
@@ -302,26 +292,26 @@ class LaunchTest(unittest.TestCase):
 
     def test_fleet_and_trainers(self):
         stdout, stderr = self.finish(self.start_all())
-        self.assertEqual(losses(self.json), self.expected)
+        self.assertEqual(deploy.losses(self.json), self.expected)
         self.assertIn("[127.0.0.2 rank 0] epoch 0  loss ", stdout)
         self.assertIn("[127.0.0.3 server 1] ", stderr)
 
     def test_colocated(self):
         self.finish(self.start_all("--colocated"))
-        self.assertEqual(losses(self.json), self.expected)
+        self.assertEqual(deploy.losses(self.json), self.expected)
 
     def test_replicas_and_several_trainers_on_a_host(self):
         self.finish(self.start_all(
             "--servers-per-partition", 2, "--trainer-hosts", HOSTS[1],
             "--trainers-per-host", 2))
-        self.assertEqual(losses(self.json), self.expected)
+        self.assertEqual(deploy.losses(self.json), self.expected)
 
     def test_fleet_alone_and_trainers_alone(self):
         fleet = self.start("servers", "--store", self.store, "--port",
                            free_port())
         servers = fleet.stdout.readline().strip()
         self.finish(self.start("train", "--servers", servers))
-        self.assertEqual(losses(self.json), self.expected)
+        self.assertEqual(deploy.losses(self.json), self.expected)
         self.assertEqual(len(self.processes("millrace-server")), 2)
         fleet.send_signal(signal.SIGTERM)
         self.finish(fleet)
@@ -332,12 +322,7 @@ class LaunchTest(unittest.TestCase):
         os.kill(self.processes("millrace-server")[0], signal.SIGKILL)
         _, stderr = self.finish(process)
         self.assertIn("(signal 9); starting it again", stderr)
-        again = self.work / "long.json"
-        subprocess.run([self.bin / "millrace-train", "--store", self.store,
-                        *self.training(30), "--workers", "2",
-                        "--metrics-json", again], check=True,
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.assertEqual(losses(self.json), losses(again))
+        self.assertEqual(deploy.losses(self.json), self.by_hand(epochs=30))
 
     def test_a_trainer_that_dies_ends_all(self):
         process = self.start_all(epochs=10000)
@@ -382,24 +367,16 @@ class LaunchTest(unittest.TestCase):
         self.assertIn("rank ", stderr)
 
 
-def find_programs():
-    for preset in ("cuda", "release"):
-        folder = ROOT / "build" / preset / "bin"
-        if (folder / "millrace-train").exists():
-            return folder
-    return pathlib.Path("/usr/bin")
-
-
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    parser.add_argument("--bin", type=pathlib.Path, default=find_programs())
+    parser.add_argument("--bin", type=pathlib.Path, default=deploy.find_programs())
     parser.add_argument("--data", type=pathlib.Path,
                         default=ROOT / "tests/data")
     parser.add_argument("--fake-ssh", action="store_true")
     flags, rest = parser.parse_known_args()
     LaunchTest.bin, LaunchTest.data = flags.bin.resolve(), flags.data
     LaunchTest.fake = flags.fake_ssh
-    use_pretended_cuda(LaunchTest.bin)
+    deploy.use_pretended_cuda(LaunchTest.bin)
     if not flags.fake_ssh:
-        install()
+        deploy.install("openssh-server", "openssh-client", *deploy.LIBRARIES)
     unittest.main(argv=[__file__, "-v", *rest])

@@ -15,9 +15,9 @@ HorizontalPodAutoscaler is applied to each partition, as deploy/kubernetes does:
     replicas = ceil(replicas * ratio / 0.7)
 
 with its tolerance of a tenth, where `ratio` is the larger mean of
-millrace_sampling_busy_ratio and millrace_leaf_busy_ratio. Meanwhile `millrace
-digest` reads other batches of the same servers, which must be those of the
-store.
+millrace_sampling_busy_ratio and millrace_leaf_busy_ratio. Meanwhile
+`millrace digest` reads other batches of the same servers, which must be those of
+the store.
 
 Usage: scaling_drill.py [--bin DIR] [--fanouts 10,5]
 """
@@ -29,6 +29,7 @@ import pathlib
 import re
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -37,6 +38,9 @@ import urllib.request
 import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tests/support"))
+import deploy  # noqa: E402  (its folder comes first)
+
 NODES, EDGES, FEATURES, BATCH = 20_000, 200_000, 64, 256
 DIGESTS = 4  # batches of each epoch that are compared
 PARTITIONS = 2
@@ -72,7 +76,7 @@ class Server:
              "--peers", f"@{drill.list}", "--metrics", "127.0.0.1:0",
              "--threads", "1", "--port-file", str(port_file)],
             stderr=log.open("w"))
-        drill.wait_for(port_file.exists)
+        deploy.await_true("a server listens", port_file.exists, 60)
         self.address = f"127.0.0.1:{port_file.read_text().strip()}"
         self.metrics = re.search(r"http://[\w.:]+", log.read_text()).group()
         self.ended = threading.Event()
@@ -119,13 +123,6 @@ class Drill:
             "--out", folder / "dataset")
         run(self.bin / "millrace", "partition", folder / "dataset",
             "--parts", PARTITIONS, "--method", "hash", "--out", self.store)
-
-    def wait_for(self, condition, seconds=60):
-        deadline = time.monotonic() + seconds
-        while not condition():
-            if time.monotonic() > deadline:
-                raise SystemExit("a server did not start in time")
-            time.sleep(0.02)
 
     def add_replica(self, partition):
         server = Server(self, partition)

@@ -9,12 +9,10 @@ Runs as root on Debian 12, installs the packages that it needs, and has two
 lines in /etc/hosts while it runs.
 
 Usage: slurm_test.py [--bin DIR] [--data DIR]
-  --bin DIR    the programs (default build/cuda/bin or build/release/bin)
+  --bin DIR    the programs (default build/release/bin, build/cuda/bin or /usr/bin)
 """
 import argparse
 import atexit
-import contextlib
-import json
 import os
 import pathlib
 import re
@@ -24,18 +22,15 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 NODES = {"node1": "127.0.0.2", "node2": "127.0.0.3"}
 LIMIT = 240.0  # seconds, for anything
-PACKAGES = ("slurmctld", "slurmd", "slurm-client", "munge", "libgrpc++1.51",
-            "libspdlog1.10", "libmetis5", "libxxhash0", "libcivetweb1",
-            "libprometheus-cpp-core1.0", "libgomp1")
 
 sys.path.append(str(ROOT / "tests/support"))
-from free_port import free_port  # noqa: E402  (its folder comes first)
+import deploy  # noqa: E402  (its folder comes first)
+from free_port import free_port  # noqa: E402
 
 CONFIGURATION = """
 ClusterName=test
@@ -65,32 +60,6 @@ PartitionName=main Nodes=ALL Default=YES State=UP
 """
 
 
-def install():
-    installed = subprocess.run(["dpkg-query", "--show", *PACKAGES],
-                               capture_output=True)
-    if installed.returncode == 0:
-        return
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    subprocess.run(["apt-get", "-qq", "update"], check=True, env=environment)
-    subprocess.run(["apt-get", "-qq", "-y", "--no-install-recommends",
-                    "install", *PACKAGES], check=True, env=environment,
-                   stdout=subprocess.DEVNULL)
-
-
-def use_pretended_cuda(folder):
-    """Programs built with tests/ptxemu need its libraries."""
-    library = folder.parent / "tests/ptxemu/lib"
-    if library.exists() and "LD_LIBRARY_PATH" not in os.environ:
-        os.environ["LD_LIBRARY_PATH"] = str(library)
-
-
-def losses(path):
-    """The losses by epoch and step; of a step that was repeated the last."""
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
-    return {(line["epoch"], line["step"], "best_epoch" in line): line["loss"]
-            for line in lines}
-
-
 class SlurmTest(unittest.TestCase):
     bin = data = None
 
@@ -102,14 +71,7 @@ class SlurmTest(unittest.TestCase):
         cls.work.chmod(0o755)
         os.environ["PATH"] = f"{cls.bin}:{os.environ['PATH']}"
         cls.start_slurm()
-        quiet = {"check": True, "stdout": subprocess.DEVNULL,
-                 "stderr": subprocess.DEVNULL}
-        subprocess.run(["millrace", "import", "ogb", cls.data / "cora",
-                        "--split", "public", "--out", cls.work / "cora"],
-                       **quiet)
-        cls.store = cls.work / "store"
-        subprocess.run(["millrace", "partition", cls.work / "cora", "--parts",
-                        "2", "--out", cls.store], **quiet)
+        cls.store = deploy.make_cora_store(cls.bin, cls.data, cls.work)
 
     @classmethod
     def start_slurm(cls):
@@ -155,11 +117,7 @@ class SlurmTest(unittest.TestCase):
 
     @staticmethod
     def await_true(condition, what):
-        until = time.monotonic() + LIMIT
-        while not condition():
-            if time.monotonic() > until:
-                raise AssertionError(f"waited in vain for {what}")
-            time.sleep(0.1)
+        deploy.await_true(what, condition, LIMIT)
 
     def setUp(self):
         self.folder = self.work / self._testMethodName
@@ -174,17 +132,15 @@ class SlurmTest(unittest.TestCase):
         self.await_true(lambda: not self.processes(), "programs to end")
 
     def training(self, epochs=4):
-        return ["--fanouts", "5,5", "--batch-size", "8", "--hidden", "16",
-                "--threads", "1", "--log-every", "1", "--epochs", str(epochs),
-                "--metrics-json", self.json]
+        return [*deploy.TRAINING, "--epochs", str(epochs), "--metrics-json",
+                self.json]
 
     def by_hand(self, workers, epochs=4):
         path = self.folder / "by-hand.json"
-        subprocess.run(
-            ["millrace-train", "--store", self.store, *self.training(epochs),
-             "--metrics-json", path, "--workers", str(workers)],
-            check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        return losses(path)
+        deploy.run_quietly("millrace-train", "--store", self.store,
+                           *self.training(epochs), "--metrics-json", path,
+                           "--workers", workers)
+        return deploy.losses(path)
 
     def submit(self, script, *arguments, options=(), **variables):
         done = subprocess.run(
@@ -215,18 +171,7 @@ class SlurmTest(unittest.TestCase):
         self.assertEqual(self.state(job), (state, status), self.output())
 
     def processes(self, *programs):
-        """Programs that this test runs, by process id: those with one of its
-        files on the command line."""
-        found = []
-        for folder in pathlib.Path("/proc").iterdir():
-            with contextlib.suppress(OSError):
-                words = (folder / "cmdline").read_bytes().split(b"\0")
-                name = pathlib.Path(words[0].decode()).name
-                if (name.startswith("millrace") and any(
-                        os.fsencode(self.work) in word for word in words)
-                        and (not programs or name in programs)):
-                    found.append(int(folder.name))
-        return sorted(found)
+        return deploy.processes(self.work, *programs)
 
     def await_steps(self, count):
         self.await_true(lambda: self.json.exists() and len(
@@ -235,14 +180,14 @@ class SlurmTest(unittest.TestCase):
     def test_fleet_and_trainers_in_one_job(self):
         job = self.submit("one_job.sbatch", *self.training(), TRAINERS="2")
         self.expect_end(job)
-        self.assertEqual(losses(self.json), self.by_hand(workers=4))
+        self.assertEqual(deploy.losses(self.json), self.by_hand(workers=4))
 
     def test_fleet_and_trainers_in_two_jobs(self):
         share = ["--oversubscribe"]
         trainers = self.submit("train.sbatch", *self.training(), options=share)
         fleet = self.submit("fleet.sbatch", options=share)
         self.expect_end(trainers)
-        self.assertEqual(losses(self.json), self.by_hand(workers=2))
+        self.assertEqual(deploy.losses(self.json), self.by_hand(workers=2))
         self.assertEqual(self.state(fleet)[0], "RUNNING", self.output())
         subprocess.run(["scancel", fleet], check=True)
         self.expect_end(fleet, "CANCELLED")
@@ -252,7 +197,7 @@ class SlurmTest(unittest.TestCase):
         job = self.submit("own_partitions.sbatch", *self.training(),
                           options=["--ntasks-per-node=2"])
         self.expect_end(job)
-        self.assertEqual(losses(self.json), self.by_hand(workers=4))
+        self.assertEqual(deploy.losses(self.json), self.by_hand(workers=4))
 
     def kill_and_resume(self, script):
         job = self.submit(script, "--checkpoint-every", 5, *self.training(20))
@@ -263,7 +208,7 @@ class SlurmTest(unittest.TestCase):
         self.assertIn("Restarts=1 ", subprocess.run(
             ["scontrol", "show", "job", job], text=True,
             capture_output=True).stdout)
-        self.assertEqual(losses(self.json), self.by_hand(2, epochs=20))
+        self.assertEqual(deploy.losses(self.json), self.by_hand(2, epochs=20))
         resumed = re.findall(r"resumed from epoch (\d+), batch (\d+)",
                              self.output())
         self.assertEqual(len(resumed), 1, self.output())
@@ -281,21 +226,14 @@ class SlurmTest(unittest.TestCase):
         self.assertNotIn("running the job again", self.output())
 
 
-def find_programs():
-    for preset in ("cuda", "release"):
-        folder = ROOT / "build" / preset / "bin"
-        if (folder / "millrace-train").exists():
-            return folder
-    return pathlib.Path("/usr/bin")
-
-
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    parser.add_argument("--bin", type=pathlib.Path, default=find_programs())
+    parser.add_argument("--bin", type=pathlib.Path, default=deploy.find_programs())
     parser.add_argument("--data", type=pathlib.Path,
                         default=ROOT / "tests/data")
     flags, rest = parser.parse_known_args()
     SlurmTest.bin, SlurmTest.data = flags.bin.resolve(), flags.data
-    install()
-    use_pretended_cuda(SlurmTest.bin)
+    deploy.install("slurmctld", "slurmd", "slurm-client", "munge",
+                   *deploy.LIBRARIES)
+    deploy.use_pretended_cuda(SlurmTest.bin)
     unittest.main(argv=[__file__, "-v", *rest])

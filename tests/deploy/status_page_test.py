@@ -25,10 +25,9 @@ import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tests/support"))
-from free_port import free_port  # noqa: E402  (its folder comes first)
+import deploy  # noqa: E402  (its folder comes first)
+from free_port import free_port  # noqa: E402
 
-# The first of these builds that is there.
-BUILDS = [ROOT / "build" / name for name in ("release", "cuda")]
 LIMIT = 120.0  # seconds
 HOSTILE = ("</script><script>document.title='owned'</script>"
            "<img src=x onerror=\"document.title='owned'\"> " + "long" * 40)
@@ -69,22 +68,11 @@ def install():
         return
     if os.geteuid() != 0:
         sys.exit("status_page_test.py: install chromium and chromium-driver")
-    subprocess.run(["apt-get", "update", "-qq"], check=True)
-    subprocess.run(["apt-get", "install", "-y", "-qq", "--no-install-recommends",
-                    "chromium", "chromium-driver", "fonts-dejavu-core"],
-                   check=True, stdout=subprocess.DEVNULL,
-                   env=dict(os.environ, DEBIAN_FRONTEND="noninteractive"))
+    deploy.install("chromium", "chromium-driver", "fonts-dejavu-core")
 
 
-def wait_for(what, condition, limit=LIMIT):
-    until = time.monotonic() + limit
-    while True:
-        value = condition()
-        if value:
-            return value
-        if time.monotonic() > until:
-            raise AssertionError(f"waited too long: {what}")
-        time.sleep(0.1)
+def wait_for(what, condition):
+    return deploy.await_true(what, condition, LIMIT)
 
 
 def end(process):
@@ -402,13 +390,11 @@ class StatusPageTest(unittest.TestCase):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    build = next(filter(pathlib.Path.exists, BUILDS), BUILDS[0])
-    parser.add_argument("--bin", type=pathlib.Path, default=build / "bin")
+    parser.add_argument("--bin", type=pathlib.Path,
+                        default=deploy.find_programs())
     parser.add_argument("--shots", type=pathlib.Path)
     flags, rest = parser.parse_known_args()
     install()
-    # Where a build for GPUs finds a CUDA runtime without them.
-    os.environ.setdefault("LD_LIBRARY_PATH",
-                          str(flags.bin.parent / "tests/ptxemu/lib"))
+    deploy.use_pretended_cuda(flags.bin)
     StatusPageTest.bin, StatusPageTest.shots = flags.bin, flags.shots
     unittest.main(argv=[__file__, "-v", *rest])
