@@ -25,7 +25,9 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+SCRIPTS = ROOT / "deploy/slurm"
 NODES = {"node1": "127.0.0.2", "node2": "127.0.0.3"}
+CPUS = 4  # of each node, whatever this machine has
 LIMIT = 240.0  # seconds, for anything
 
 sys.path.append(str(ROOT / "tests/support"))
@@ -59,6 +61,13 @@ SlurmdLogFile={work}/%n.log
 PartitionName=main Nodes=ALL Default=YES State=UP
 """
 
+# Lets a daemon see a folder of its node where others see another. In a chroot /
+# may be no mount point, and cannot be made private.
+SEE_OWN_DISK = """
+mount --make-rprivate / 2>/dev/null
+mount --bind "$0" "$1" && shift && exec "$@"
+"""
+
 
 class SlurmTest(unittest.TestCase):
     bin = data = None
@@ -83,9 +92,10 @@ class SlurmTest(unittest.TestCase):
         host = socket.gethostname()
         nodes = "\n".join(
             f"NodeName={name} NodeHostname={host} NodeAddr={address} "
-            f"Port={free_port()} CPUs=4" for name, address in NODES.items())
-        for name in ("state", "munge", *NODES):
-            (cls.work / name).mkdir()
+            f"Port={free_port()} CPUs={CPUS}" for name, address in NODES.items())
+        for name in ("state", "munge", "disk",
+                     *(f"{node}/disk" for node in NODES)):
+            (cls.work / name).mkdir(parents=True)
         shutil.chown(cls.work / "munge", "munge", "munge")
         config = cls.work / "slurm.conf"
         config.write_text(CONFIGURATION.format(
@@ -99,7 +109,9 @@ class SlurmTest(unittest.TestCase):
         cls.await_true(lambda: (munge / "socket").exists(), "munged")
         cls.start_daemon("slurmctld", "-D")
         for name in NODES:
-            cls.start_daemon("slurmd", "-D", "-N", name)
+            cls.start_daemon("unshare", "--mount", "--propagation", "unchanged",
+                             "sh", "-c", SEE_OWN_DISK, cls.work / name / "disk",
+                             cls.work / "disk", "slurmd", "-D", "-N", name)
         cls.await_true(
             lambda: subprocess.run(
                 ["sinfo", "--noheader", "--format=%D %t"], text=True,
@@ -145,7 +157,7 @@ class SlurmTest(unittest.TestCase):
     def submit(self, script, *arguments, options=(), **variables):
         done = subprocess.run(
             ["sbatch", "--parsable", f"--chdir={self.folder}", *options,
-             ROOT / "deploy/slurm" / script,
+             SCRIPTS / script,
              *(str(argument) for argument in arguments)],
             text=True, check=True, stdout=subprocess.PIPE,
             env={**os.environ, "STORE": str(self.store),
@@ -160,6 +172,13 @@ class SlurmTest(unittest.TestCase):
         found = re.search(r"JobState=(\w+).* ExitCode=(\d+)", done.stdout,
                           re.DOTALL)
         return (found[1], int(found[2])) if found else ("GONE", 0)
+
+    @staticmethod
+    def cpus(job):
+        """How many CPUs a job has or had, on all nodes."""
+        done = subprocess.run(["scontrol", "show", "job", job], text=True,
+                              stdout=subprocess.PIPE, check=True)
+        return int(re.search(r"NumCPUs=(\d+)", done.stdout)[1])
 
     def output(self):
         return "".join(path.read_text(errors="replace")
@@ -181,6 +200,15 @@ class SlurmTest(unittest.TestCase):
         job = self.submit("one_job.sbatch", *self.training(), TRAINERS="2")
         self.expect_end(job)
         self.assertEqual(deploy.losses(self.json), self.by_hand(workers=4))
+        self.assertEqual(self.cpus(job), 2 * CPUS)
+
+    def test_more_trainers_than_cpus(self):
+        job = self.submit(
+            "one_job.sbatch", *self.training(), TRAINERS="3",
+            options=["--oversubscribe", "--cpus-per-task=1"])
+        self.expect_end(job)
+        self.assertEqual(deploy.losses(self.json), self.by_hand(workers=6))
+        self.assertEqual(self.cpus(job), 2)
 
     def test_fleet_and_trainers_in_two_jobs(self):
         share = ["--oversubscribe"]
@@ -193,14 +221,24 @@ class SlurmTest(unittest.TestCase):
         self.expect_end(fleet, "CANCELLED")
 
     def test_own_partitions(self):
-        # Each node serves its own part, so both are needed.
+        # Each node has and serves its own part, so both are needed.
         job = self.submit("own_partitions.sbatch", *self.training(),
-                          options=["--ntasks-per-node=2"])
+                          options=["--ntasks-per-node=2"],
+                          STORE=self.disk_with_own_parts())
         self.expect_end(job)
         self.assertEqual(deploy.losses(self.json), self.by_hand(workers=4))
 
-    def kill_and_resume(self, script):
-        job = self.submit(script, "--checkpoint-every", 5, *self.training(20))
+    def disk_with_own_parts(self):
+        """A path under which each node has a store with one part."""
+        for index, node in enumerate(NODES):
+            shutil.copytree(
+                self.store, self.work / node / "disk/store", dirs_exist_ok=True,
+                ignore=shutil.ignore_patterns(f"part-{1 - index:05}"))
+        return str(self.work / "disk/store")
+
+    def kill_and_resume(self, script, **variables):
+        job = self.submit(script, "--checkpoint-every", 5, *self.training(20),
+                          **variables)
         self.await_steps(15)
         os.kill(self.processes("millrace-train")[-1], signal.SIGKILL)
         self.expect_end(job)
@@ -218,12 +256,65 @@ class SlurmTest(unittest.TestCase):
         self.kill_and_resume("one_job.sbatch")
 
     def test_a_killed_trainer_resumes_with_own_partitions(self):
-        self.kill_and_resume("own_partitions.sbatch")
+        self.kill_and_resume("own_partitions.sbatch",
+                             STORE=self.disk_with_own_parts())
 
-    def test_wrong_options_are_not_tried_again(self):
-        job = self.submit("one_job.sbatch", "--no-such-option", 1)
+    def expect_wrong_usage(self, job):
         self.expect_end(job, "FAILED", 2)
         self.assertNotIn("running the job again", self.output())
+
+    def test_wrong_options_are_not_tried_again(self):
+        self.expect_wrong_usage(
+            self.submit("one_job.sbatch", "--no-such-option", 1))
+
+    def test_wrong_options_of_servers_end_a_fleet(self):
+        self.expect_wrong_usage(
+            self.submit("fleet.sbatch", "--no-such-option", 1))
+
+    def test_wrong_options_of_servers_end_a_job(self):
+        script = (SCRIPTS / "one_job.sbatch").read_text()
+        changed = self.folder / "one_job.sbatch"
+        changed.write_text(script.replace("SERVER_OPTIONS=(--plaintext)",
+                                          "SERVER_OPTIONS=(--no-such-option)"))
+        self.expect_wrong_usage(self.submit(changed, *self.training()))
+
+    def server_of_one_node(self):
+        """A PATH on which millrace-server ends with status 2 on one node."""
+        script = self.folder / "millrace-server"
+        script.write_text(f"""#!/bin/sh
+[ "$SLURMD_NODENAME" != node2 ] || exit 2
+exec {self.bin}/millrace-server "$@"
+""")
+        script.chmod(0o755)
+        return f"{self.folder}:{os.environ['PATH']}"
+
+    def test_wrong_options_on_one_node_end_a_fleet(self):
+        self.expect_wrong_usage(
+            self.submit("fleet.sbatch", PATH=self.server_of_one_node()))
+
+    def test_wrong_options_on_one_node_end_a_job(self):
+        self.expect_wrong_usage(
+            self.submit("one_job.sbatch", *self.training(),
+                        PATH=self.server_of_one_node()))
+
+    def test_a_server_that_dies_is_started_again(self):
+        job = self.submit("one_job.sbatch", *self.training(20))
+        self.await_steps(5)
+        os.kill(self.processes("millrace-server")[0], signal.SIGKILL)
+        self.expect_end(job)
+        self.assertEqual(deploy.losses(self.json), self.by_hand(2, epochs=20))
+        self.assertNotIn("running the job again", self.output())
+
+    def test_what_scripts_share_is_the_same(self):
+        """Each script is copied alone, so some text is in several."""
+        texts = {path.name: path.read_text()
+                 for path in SCRIPTS.glob("*.sbatch")}
+        for first, last, count in (("serve='\n", "\ndone'\n", 2),
+                                   ("# Status 2 is wrong", "\nfi\n", 3)):
+            found = [re.search(f"{first}.*?{last}", text, re.DOTALL)
+                     for text in texts.values() if first in text]
+            self.assertEqual(len(found), count)
+            self.assertEqual(len({match[0] for match in found}), 1)
 
 
 if __name__ == "__main__":
