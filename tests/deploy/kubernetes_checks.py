@@ -79,6 +79,31 @@ def ports(workload):
             for port in main_container(workload)["ports"]}
 
 
+def variables(workload):
+    """Options that a workload's pods take from variables, by name."""
+    return {one["name"].removeprefix("MILLRACE_").lower().replace("_", "-"):
+            one for one in main_container(workload)["env"]
+            if one["name"].startswith("MILLRACE_")}
+
+
+def admits(policy, port, pod_labels, namespace=None):
+    """Whether a network policy lets pods with these labels reach a port: pods of
+    its own namespace, or of the one of this name."""
+    for rule in policy["spec"]["ingress"]:
+        if "ports" in rule and port not in [one["port"]
+                                            for one in rule["ports"]]:
+            continue
+        for peer in rule["from"]:
+            space = peer.get("namespaceSelector")
+            from_there = namespace is None if space is None else matches(
+                space.get("matchLabels", {}),
+                {"kubernetes.io/metadata.name": namespace})
+            if from_there and matches(peer.get("podSelector", {}).get(
+                    "matchLabels", {}), pod_labels):
+                return True
+    return False
+
+
 def seconds(text):
     number, unit = re.fullmatch(r"(\d+)(s|m)", text).groups()
     return int(number) * {"s": 1, "m": 60}[unit]
@@ -182,6 +207,30 @@ def check_ports(overlay):
                 yield f"{name(monitor)}: no such port of {name(service)}"
 
 
+def check_network(overlay):
+    ours = {"app.kubernetes.io/part-of": "millrace"}
+    for policy in overlay.of("NetworkPolicy"):
+        if not admits(policy, "metrics", {}, "monitoring"):
+            yield f"{name(policy)}: Prometheus is refused"
+        for labels_, namespace in (({}, None), (ours, "elsewhere"),
+                                   ({}, "elsewhere")):
+            for port in ("grpc", "metrics"):
+                if admits(policy, port, labels_, namespace):
+                    yield (f"{name(policy)}: strangers are let in at {port}: "
+                           f"{labels_} of {namespace or 'the namespace'}")
+    if overlay.has("NetworkPolicy", "millrace-servers") and not admits(
+            overlay.named["NetworkPolicy", "millrace-servers"], "grpc", ours):
+        yield "millrace-servers: clients are refused"
+
+
+def check_options(overlay):
+    """A configuration file counts more than a variable."""
+    for workload in overlay.workloads():
+        both = overlay.config(workload).keys() & variables(workload).keys()
+        if both:
+            yield f"{name(workload)}: {both} are in its file and a variable"
+
+
 def check_servers(overlay):
     for one in overlay.of("StatefulSet"):
         config = overlay.config(one)
@@ -252,6 +301,6 @@ def problems(documents):
     if len(overlay.named) != len(documents):
         yield "two objects have the same name"
     for check in (check_references, check_selectors, check_partitions,
-                  check_ports, check_servers, check_jobs, check_security,
-                  check_custom):
+                  check_ports, check_network, check_options, check_servers,
+                  check_jobs, check_security, check_custom):
         yield from check(overlay)

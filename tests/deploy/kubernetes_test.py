@@ -122,34 +122,60 @@ class Rendered(unittest.TestCase):
         self.assertEqual(len(Overlay(documents).of("StatefulSet")), 4)
         self.assertEqual(list(problems(documents)), [])
 
+    def test_another_namespace_is_let_in_as_the_policy_says(self):
+        from kubernetes_checks import Overlay, admits
+        ours = {"app.kubernetes.io/part-of": "millrace"}
+        with tempfile.TemporaryDirectory() as folder:
+            copied = pathlib.Path(folder) / "kubernetes"
+            shutil.copytree(ROOT / "deploy/kubernetes", copied)
+            file = copied / "base/fleet/networkpolicy.yaml"
+            comment = r"(?m)^    # (- namespaceSelector|  \S| {4,}\S)"
+            text, signs = re.subn(comment, r"    \1", file.read_text())
+            self.assertEqual(signs, 6)
+            file.write_text(text)
+            policy = Overlay(render(copied / "overlays/two-by-two")).named[
+                "NetworkPolicy", "millrace-servers"]
+        for version in VERSIONS:
+            self.validate(policy, version)
+        self.assertTrue(admits(policy, "grpc", ours, "analytics"))
+        self.assertTrue(admits(policy, "grpc", ours))
+        self.assertFalse(admits(policy, "grpc", {}, "analytics"))
+        self.assertFalse(admits(policy, "grpc", ours, "elsewhere"))
+        self.assertFalse(admits(policy, "metrics", ours, "analytics"))
+
     def test_the_rules_are_those_of_the_alerts_file(self):
         subprocess.run([ROOT / "deploy/kubernetes/make_prometheusrule.py",
                         "--check"], check=True)
 
     def test_programs_accept_the_options(self):
-        from kubernetes_checks import Overlay, main_container
+        from kubernetes_checks import Overlay
         if BIN is None:
             self.skipTest("no --bin")
-        for overlay in map(Overlay, map(render, overlays())):
+        for path in overlays():
+            overlay = Overlay(render(path))
             for workload in overlay.workloads():
-                with self.subTest(workload["metadata"]["name"]):
-                    self.print_options(main_container(workload)["command"][0],
-                                       overlay.config_text(workload),
-                                       overlay.config(workload))
+                with self.subTest(path.name, name=workload["metadata"]["name"]):
+                    self.check_options(overlay, workload)
 
-    def print_options(self, program, text, options):
+    def check_options(self, overlay, workload):
+        """The program must say where each option comes from."""
+        from kubernetes_checks import main_container, variables
+        given = {one["name"]: one.get("value", "0" if "fieldRef" in
+                                      one.get("valueFrom", {}) else "4")
+                 for one in variables(workload).values()}
         with tempfile.NamedTemporaryFile("w") as file:
-            file.write(text)
+            file.write(overlay.config_text(workload))
             file.flush()
             done = subprocess.run(
-                [BIN / program, "--config", file.name, "--print-config"],
-                text=True, capture_output=True, env={
-                    **os.environ, "MILLRACE_PARTITION": "0",
-                    "MILLRACE_THREADS": "4"})
+                [BIN / main_container(workload)["command"][0], "--config",
+                 file.name, "--print-config"], text=True, capture_output=True,
+                env={**os.environ, **given})
         self.assertEqual(done.returncode, 0, done.stderr)
-        for option in options:
-            self.assertRegex(done.stdout,
-                             rf"(?m)^{option} = .*  # {file.name}$")
+        places = {**dict.fromkeys(overlay.config(workload), file.name),
+                  **{option: one["name"]
+                     for option, one in variables(workload).items()}}
+        for option, place in places.items():
+            self.assertRegex(done.stdout, rf"(?m)^{option} = .*  # {place}$")
 
 
 def set_in(document, path, value):
@@ -189,6 +215,16 @@ PLANTED = [
     ("ServiceMonitor", ("spec", "endpoints", 0, "port"), "http",
      "no such port"),
     ("Certificate", ("spec", "dnsNames"), ["elsewhere"], "not in tls-allow"),
+    ("NetworkPolicy", ("spec", "ingress", 0, "from", 0),
+     {"namespaceSelector": {}}, "strangers are let in at grpc"),
+    ("NetworkPolicy", ("spec", "ingress", 0, "from", 0, "podSelector",
+                       "matchLabels"),
+     {"app.kubernetes.io/name": "millrace-server"}, "clients are refused"),
+    ("NetworkPolicy", ("spec", "ingress", 1, "from", 0, "namespaceSelector",
+                       "matchLabels"),
+     {"kubernetes.io/metadata.name": "default"}, "Prometheus is refused"),
+    ("StatefulSet", (*SERVER, "env", 1, "name"), "MILLRACE_STORE",
+     "in its file and a variable"),
     ("Job", (*SERVER, "env", 1, "value"), "3", "WORLD_SIZE differ"),
     ("Job", ("metadata", "name"), "other", "rank 0 is not at"),
 ]
