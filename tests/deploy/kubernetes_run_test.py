@@ -128,12 +128,13 @@ class PodsTest(unittest.TestCase):
                 pod.kill()
 
     @classmethod
-    def millrace(cls, command, *words, secret=None, status=0):
+    def millrace(cls, command, *words, secret=None, status=0,
+                 servers="millrace-servers"):
         """Output of `millrace`, on the node; with the certificate of `secret`
-        it asks the servers."""
+        it asks the servers of this name."""
         if secret:
             folder = cls.secrets[secret]
-            words = [*words, "--servers", "dns:///millrace-servers:7000",
+            words = [*words, "--servers", f"dns:///{servers}:7000",
                      "--tls-ca", folder / "ca.crt", "--tls-cert",
                      folder / "tls.crt", "--tls-key", folder / "tls.key"]
         done = subprocess.run(
@@ -175,6 +176,9 @@ class PodsTest(unittest.TestCase):
         for pod in self.servers.values():
             self.assertIn(f"{pod.address}:7000", told)
         self.millrace("status", secret="millrace-server-tls")
+        # As clients in other namespaces call them.
+        self.millrace("status", secret=OPERATOR,
+                      servers="millrace-servers.millrace.svc")
         digest = self.millrace("digest", *JOB, secret=OPERATOR)
         self.assertEqual(digest, self.expected)
         refused = self.millrace("digest", *JOB, "--partition-wait", "5s",

@@ -122,6 +122,24 @@ class Rendered(unittest.TestCase):
         self.assertEqual(len(Overlay(documents).of("StatefulSet")), 4)
         self.assertEqual(list(problems(documents)), [])
 
+    def test_the_page_says_how_to_replace_the_options(self):
+        from kubernetes_checks import Overlay, problems
+        page = (ROOT / "docs/kubernetes.md").read_text()
+        (block,) = re.findall(r"```yaml\n(configMapGenerator.*?)```", page,
+                              re.DOTALL)
+        with tempfile.TemporaryDirectory() as folder:
+            copied = pathlib.Path(folder) / "kubernetes"
+            shutil.copytree(ROOT / "deploy/kubernetes", copied)
+            options = (copied / "base/server/server.conf").read_text()
+            server = copied / "overlays/complete/server"
+            (server / "server.conf").write_text(options + "cache-ratio=0.1\n")
+            with open(server / "kustomization.yaml", "a") as file:
+                file.write(block)
+            overlay = Overlay(render(copied / "overlays/complete"))
+        for one in overlay.of("StatefulSet"):
+            self.assertEqual(overlay.config(one)["cache-ratio"], "0.1")
+        self.assertEqual(list(problems(overlay.all)), [])
+
     def test_another_namespace_is_let_in_as_the_policy_says(self):
         from kubernetes_checks import Overlay, admits
         ours = {"app.kubernetes.io/part-of": "millrace"}

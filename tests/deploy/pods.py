@@ -71,8 +71,9 @@ class Node:
         lines = ["127.0.0.1 localhost"]
         for pod in self.pods.values():
             short = f"{pod.name}.{pod.service}"
-            lines += [f"{pod.address} {short}.{pod.namespace}.svc.cluster.local"
-                      f" {short}", f"{pod.address} {pod.service}"]
+            space = f"{pod.namespace}.svc"
+            lines += [f"{pod.address} {short}.{space}.cluster.local {short}",
+                      f"{pod.address} {pod.service} {pod.service}.{space}"]
         self.hosts.write_text("\n".join(lines) + "\n")
 
     def new_address(self):
