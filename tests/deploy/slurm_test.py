@@ -310,7 +310,7 @@ exec {self.bin}/millrace-server "$@"
         texts = {path.name: path.read_text()
                  for path in SCRIPTS.glob("*.sbatch")}
         for first, last, count in (("serve='\n", "\ndone'\n", 2),
-                                   ("# Status 2 is wrong", "\nfi\n", 3)):
+                                   ("# Another try does not mend", "\nfi\n", 3)):
             found = [re.search(f"{first}.*?{last}", text, re.DOTALL)
                      for text in texts.values() if first in text]
             self.assertEqual(len(found), count)
