@@ -75,8 +75,24 @@ make_base() {
   rm -rf "$work/base"
 }
 
+# use_pip_settings: puts options into pip_options by which pip has the settings
+# in a build that it has here, such as another index, or a CA of its own.
+pip_options=()
+use_pip_settings() {
+  local line key value
+  echo '[global]' >"$work/pip.conf"
+  while IFS= read -r line; do
+    [[ $line =~ ^[^=]*\.([a-z-]+)=\'(.*)\'$ ]] || continue
+    key=${BASH_REMATCH[1]} value=${BASH_REMATCH[2]}
+    echo "$key = $value" >>"$work/pip.conf"
+    [[ $key != cert ]] || pip_options+=(--volume "$value:$value:ro")
+  done < <(python3 -m pip config list 2>/dev/null)
+  pip_options+=(--volume "$work/pip.conf:/etc/pip.conf:ro")
+}
+
 build_images() {
   local packages=build target
+  use_pip_settings
   if [[ -n $debs ]]; then
     import_folder "$debs" /packages localhost/packages
     packages=localhost/packages
@@ -88,7 +104,7 @@ build_images() {
       --format docker --layers --build-arg BASE=localhost/base \
       --build-arg PACKAGES="$packages" --build-arg CUDA="$(! $cuda || echo yes)" \
       --target "$target" -t "localhost/millrace-$target" \
-      -f "$ROOT/deploy/docker/Dockerfile" "$ROOT"
+      "${pip_options[@]}" -f "$ROOT/deploy/docker/Dockerfile" "$ROOT"
   done
 }
 

@@ -15,9 +15,12 @@ LIBRARIES = ("libgrpc++1.51", "libspdlog1.10", "libmetis5", "libxxhash0",
 
 def install(*packages):
     """Installs those of Debian's packages that are missing, as root."""
-    installed = subprocess.run(["dpkg-query", "--show", *packages],
-                               capture_output=True, check=False)
-    if installed.returncode == 0:
+    # dpkg may know of packages that are not installed.
+    known = subprocess.run(
+        ["dpkg-query", "--show", "--showformat",
+         "${db:Status-Status} ${Package}\n", *packages],
+        text=True, capture_output=True, check=False).stdout.split("\n")
+    if all(f"installed {package}" in known for package in packages):
         return
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     subprocess.run(["apt-get", "-qq", "update"], check=True, env=environment)
