@@ -20,7 +20,6 @@ import multiprocessing
 import os
 import pathlib
 import re
-import shutil
 import signal
 import socket
 import ssl
@@ -39,13 +38,10 @@ from free_port import free_port  # noqa: E402
 from http2 import Connection, Target  # noqa: E402
 from sampler_requests import (ALL_COLUMNS, DESCRIBE, EXPAND,  # noqa: E402
                               SAMPLE, batch_digest, expand, job, sample)
+import deploy  # noqa: E402
 import proxy_floods  # noqa: E402
 
-PACKAGES = {  # file or program -> package
-    "haproxy": "haproxy", "openssl": "openssl",
-    "libgrpc++.so.1.51": "libgrpc++1.51", "libcivetweb.so.1": "libcivetweb1",
-    "libprometheus-cpp-core.so.1.0": "libprometheus-cpp-core1.0",
-    "libmetis.so.5": "libmetis5", "libspdlog.so.1.10": "libspdlog1.10"}
+PACKAGES = "haproxy", "openssl", "python3-grpcio"
 FLOODS = ["continuation", "huge_value", "hpack_bomb", "rapid_reset",
           "rapid_reset_requests"]
 # Those that take all memory of a server.
@@ -58,23 +54,6 @@ BOUND = 100 << 20
 JOB = ["--fanouts", "10,5", "--batch-size", "256"]
 GOOD_JOB = job(seed=7, split="train", fanouts=[10, 5], batch_size=256)
 ATTACKER, GOOD = "127.0.0.2", "127.0.0.1"
-
-
-def install():
-    libraries = subprocess.run(["ldconfig", "-p"], capture_output=True,
-                               text=True, check=True).stdout
-    missing = {package for name, package in PACKAGES.items()
-               if not shutil.which(name) and name not in libraries}
-    try:
-        import grpc  # noqa: F401
-    except ImportError:
-        missing.add("python3-grpcio")
-    if missing:
-        apt = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-        subprocess.run(["apt-get", "update", "-qq"], check=True, env=apt)
-        subprocess.run(["apt-get", "install", "-y", "-qq",
-                        "--no-install-recommends", *sorted(missing)],
-                       check=True, env=apt, stdout=subprocess.DEVNULL)
 
 
 def run(*words, **options):
@@ -548,7 +527,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=3)
     parser.add_argument("--floods", nargs="*", default=FLOODS, choices=FLOODS)
     args = parser.parse_args()
-    install()
+    deploy.install(*PACKAGES, *deploy.LIBRARIES)
     multiprocessing.set_start_method("fork")
     with Setup(args.bin.resolve()) as setup:
         try:

@@ -12,10 +12,8 @@ Usage: prometheus_test.py [--bin DIR]      DIR has the programs
 """
 import argparse
 import json
-import os
 import pathlib
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -31,6 +29,7 @@ RULES = ROOT / "deploy/prometheus"
 DASHBOARD = ROOT / "deploy/grafana/millrace.json"
 PACKAGES = ("prometheus", "openssl", "python3-numpy")
 sys.path += [str(ROOT / "tests/chaos"), str(ROOT / "tests/support")]
+import deploy  # noqa: E402  (its folder comes first)
 
 # Metrics that this fleet does not have, and why. Queries and alerts that need
 # one may find nothing.
@@ -45,20 +44,6 @@ ABSENT = {
 }
 NAME = re.compile(r"\b(?:millrace|process|container|fleet|partition)_?[\w:]+"
                   r"(?=[{\[)\s,]|$)")
-
-
-def install():
-    if shutil.which("prometheus") and shutil.which("openssl"):
-        try:
-            import numpy  # noqa: F401
-            return
-        except ImportError:
-            pass
-    quiet = {"check": True, "stdout": subprocess.DEVNULL,
-             "env": {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}}
-    subprocess.run(["apt-get", "update", "-qq"], **quiet)
-    subprocess.run(["apt-get", "install", "-y", "-qq",
-                    "--no-install-recommends", *PACKAGES], **quiet)
 
 
 def make_certificates(folder):
@@ -314,5 +299,5 @@ if __name__ == "__main__":
                         default=ROOT / "build/release/bin")
     flags, rest = parser.parse_known_args()
     WatchedFleetTest.bin = flags.bin.resolve()
-    install()
+    deploy.install(*PACKAGES, *deploy.LIBRARIES)
     unittest.main(argv=["prometheus_test.py", *rest])
