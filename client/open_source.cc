@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/open_source.h"
 
-#include <algorithm>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 
 #include "client/remote_batch_source.h"
 #include "common/base/field_error.h"
+#include "common/base/processors.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/sample/local/local_batch_source.h"
@@ -58,9 +57,8 @@ absl::StatusOr<std::shared_ptr<BatchSource>> OpenSource(
                             Store::Open(options.store));
   MILLRACE_ASSIGN_OR_RETURN(LoadedStore loaded,
                             LoadStore(std::move(store), memory));
-  const int cores = static_cast<int>(std::thread::hardware_concurrency());
   const int threads =
-      options.threads > 0 ? options.threads : std::max(1, cores);
+      options.threads > 0 ? options.threads : UsableProcessors();
   return LocalBatchSource::Create(std::move(loaded.store), threads,
                                   std::move(loaded.sampler),
                                   std::move(loaded.features));

@@ -16,7 +16,6 @@
 #include <optional>
 #include <string>
 #include <system_error>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -31,6 +30,7 @@
 #include "common/base/host_memory.h"
 #include "common/base/interrupt.h"
 #include "common/base/log.h"
+#include "common/base/processors.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"
@@ -258,8 +258,7 @@ absl::Status RunWorkers(char** argv, int workers, int threads) {
                              .host = SaturatedProduct({workers, kWorkerBytes})},
                   "use fewer workers, or several hosts"));
   if (threads <= 0) {
-    const auto cores = static_cast<int>(std::thread::hardware_concurrency());
-    threads = std::max(1, cores / workers);
+    threads = std::max(1, UsableProcessors() / workers);
   }
   return Launcher(argv, workers, threads).Run();
 }
