@@ -8,16 +8,13 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/base/json_line.h"
+#include "common/base/unix_time.h"
 #include "common/grpc/fleet/member_report.h"
 
 namespace millrace {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-double UnixNow() {
-  return absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch());
-}
 
 // The servers to show, one of which is this one.
 struct Shown {
@@ -79,7 +76,7 @@ std::string PrintFleetStatus(const FleetStatus& status) {
   const Shown shown = ShownServers(status);
   return JsonLine(
       {{"kind", "server"},
-       {"now", UnixNow()},
+       {"now", UnixSeconds(absl::Now())},
        {"state", status.state},
        {"address", status.address},
        {"version", status.version},
@@ -96,8 +93,10 @@ std::string PrintFleetStatus(const FleetStatus& status) {
 }
 
 std::string PrintStartingStatus() {
-  return JsonLine(
-      {{"kind", "server"}, {"now", UnixNow()}, {"state", "starting"}});
+  return JsonLine({{"kind", "server"},
+                   {"now", UnixSeconds(absl::Now())},
+                   {"state", "starting"},
+                   {"version", MILLRACE_VERSION}});
 }
 
 }  // namespace millrace

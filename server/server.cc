@@ -17,6 +17,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
 #include "common/base/strings.h"
+#include "common/base/unix_time.h"
 #include "common/grpc/channel_args.h"
 #include "common/grpc/fleet/fleet.h"
 #include "common/grpc/time.h"
@@ -89,9 +90,10 @@ absl::StatusOr<TlsFilesPtr> OpenTls(const ServerOptions& options) {
   const absl::Status own = files->current()->ExplainOwn();
   if (!own.ok()) {
     LogWarning(LogComponent::kTls,
-               StrCat("the certificate ", tls.cert, ": ", FirstLine(own),
-                      "; clients and peers that trust the same CA will refuse "
-                      "this server"));
+               StrCat("clients and peers that trust the same CA will refuse "
+                      "this server's certificate",
+                      AdviceOf(own)),
+               {{"file", tls.cert}, {"error", FirstLine(own)}});
   }
   return files;
 }
@@ -122,10 +124,9 @@ absl::StatusOr<std::unique_ptr<Fleet>> MakeFleet(const Store& store,
 void WarnIfLeafOnly(const ServerCore& core) {
   if (!core.IsLeafOnly()) return;
   LogWarning(LogComponent::kServer,
-             StrCat("this server has ", core.store->mapped_partitions().size(),
-                    " of ", core.store->partition_count(),
-                    " partitions and no peers: it answers leaf calls, but "
-                    "fails batches that need other partitions"));
+             "no peers: batches that need other partitions fail",
+             {{"partitions", core.store->mapped_partitions().size()},
+              {"parts", core.store->partition_count()}});
 }
 
 // Bytes of incoming requests that gRPC may hold for all clients together;
@@ -346,8 +347,8 @@ std::string SamplerServer::Metrics() const {
                      .passes = scrubber->rounds()};
   }
   if (state_->tls != nullptr) {
-    scraped.certificate_expiry = absl::ToDoubleSeconds(
-        state_->tls->current()->not_after() - absl::UnixEpoch());
+    scraped.certificate_expiry =
+        UnixSeconds(state_->tls->current()->not_after());
   }
   MetricFamilies all = ProcessMetrics();
   AddFamilies(FamiliesOf(scraped), all);

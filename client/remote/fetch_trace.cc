@@ -18,7 +18,7 @@ void FetchTrace::NoteCall(Ended call) {
 void FetchTrace::LogIfSlow(const Fetched& batch, SteadyTime now,
                            absl::Duration limit) {
   if (now - start_ <= limit) return;
-  const std::optional<uint64_t> left_out = TraceLimit().Take(now);
+  const std::optional<uint64_t> left_out = SlowBatchLimit().Take(now);
   if (!left_out.has_value()) return;
   const LogRequest logged(batch.request_id);
   LogFields fields = {{"epoch", batch.epoch},

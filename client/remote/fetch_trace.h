@@ -43,7 +43,7 @@ class FetchTrace {
   void NoteCall(Ended call);
 
   // Logs the batch, whose fetch ends at `now`, if it took longer than `limit`,
-  // as far as TraceLimit() allows.
+  // as far as SlowBatchLimit() allows.
   void LogIfSlow(const Fetched& batch, SteadyTime now, absl::Duration limit);
 
  private:

@@ -2,9 +2,20 @@
 #include "common/base/trace_limit.h"
 
 namespace millrace {
+namespace {
 
-LogLimit& TraceLimit() {
-  static LogLimit& limit = *new LogLimit(10);  // outlives all threads
+constexpr int kPerSecond = 10;
+
+}  // namespace
+
+// They outlive all threads.
+LogLimit& SlowBatchLimit() {
+  static LogLimit& limit = *new LogLimit(kPerSecond);
+  return limit;
+}
+
+LogLimit& SlowCallLimit() {
+  static LogLimit& limit = *new LogLimit(kPerSecond);
   return limit;
 }
 

@@ -5,8 +5,10 @@
 
 namespace millrace {
 
-// How many of the slow calls and batches of --trace-slow a process logs: 10 a
-// second. Lives as long as the process. Any thread may call it.
-LogLimit& TraceLimit();
+// How many of the slow batches of --trace-slow a process logs, and how many of
+// the other slow calls: 10 a second each, so that calls never take the places
+// of batches. Both live as long as the process. Any thread may call these.
+LogLimit& SlowBatchLimit();
+LogLimit& SlowCallLimit();
 
 }  // namespace millrace

@@ -24,8 +24,14 @@ void AppendHop(const CallTrace::Hop& hop, LogFields& fields) {
 
 void CallTrace::NoteWork(SteadyTime begin, SteadyTime end, size_t bytes) {
   if (!began_.has_value()) began_ = begin;
+  EndLeafTask(begin);
   work_ += end - begin;
   bytes_ += bytes;
+}
+
+void CallTrace::EndLeafTask(SteadyTime now) {
+  if (leaf_task_.has_value()) leaf_queue_ += now - *leaf_task_;
+  leaf_task_.reset();
 }
 
 void CallTrace::ClientMadeProgress(SteadyTime now) {
@@ -38,12 +44,9 @@ void CallTrace::NoteStatus(const char* method, const absl::Status& status) {
   code_ = absl::StatusCodeToString(status.code());
 }
 
-void CallTrace::LogIfSlow(const std::string& client, SteadyTime now,
-                          absl::Duration limit) {
-  if (now - arrived_ <= limit) return;
-  const std::optional<uint64_t> left_out = TraceLimit().Take(now);
-  if (!left_out.has_value()) return;
-  ClientMadeProgress(now);
+// Messages are made while earlier ones are sent, so that work and sending may
+// add up to more than the total; the gaps between them are in the other fields.
+LogFields CallTrace::Fields(const std::string& client, SteadyTime now) const {
   const SteadyTime read = read_.value_or(now);
   LogFields fields = {
       {"method", method_},
@@ -62,11 +65,27 @@ void CallTrace::LogIfSlow(const std::string& client, SteadyTime now,
   } else {
     fields.push_back({"work_ms", LogMilliseconds(work_)});
   }
-  fields.push_back({"send_ms", LogMilliseconds(writing_)});
-  fields.push_back({"bytes", bytes_});
+  fields.insert(fields.end(),
+                {{"leaf_queue_ms", LogMilliseconds(leaf_queue_)},
+                 {"send_ms", LogMilliseconds(writing_)},
+                 {"finish_ms", LogMilliseconds(now - finished_.value_or(now))},
+                 {"bytes", bytes_}});
+  return fields;
+}
+
+void CallTrace::LogIfSlow(const std::string& client, SteadyTime now,
+                          absl::Duration limit) {
+  if (now - arrived_ <= limit) return;
+  const bool is_batch = batch_.has_value();
+  const std::optional<uint64_t> left_out =
+      (is_batch ? SlowBatchLimit() : SlowCallLimit()).Take(now);
+  if (!left_out.has_value()) return;
+  ClientMadeProgress(now);
+  EndLeafTask(now);
+  LogFields fields = Fields(client, now);
   if (*left_out > 0) fields.push_back({"left_out", *left_out});
-  LogWarning(LogComponent::kServer,
-             batch_.has_value() ? "slow batch" : "slow call", fields);
+  LogWarning(LogComponent::kServer, is_batch ? "slow batch" : "slow call",
+             fields);
 }
 
 }  // namespace millrace

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "common/base/log.h"
 #include "common/base/steady_time.h"
 
 namespace millrace {
@@ -39,28 +40,38 @@ class CallTrace {
 
   // The request is there.
   void NoteRequest(SteadyTime now) { read_ = now; }
+  // From `now` on, the call waits for a thread to make its next messages. (It
+  // waits for the first ones since NoteRequest().)
+  void NoteLeafTask(SteadyTime now) { leaf_task_ = now; }
   // A thread works for the call from `begin` to `end`, which made `bytes` of
   // the answer.
   void NoteWork(SteadyTime begin, SteadyTime end, size_t bytes);
-  // What a Sample call asks for, and how long its hops and the rest of sampling
-  // took, which is a part of the work.
+  // What a Sample call asks for, and how long sampling took, hops included;
+  // part of the work.
   void NoteBatch(const BatchName& batch) { batch_ = batch; }
   void NoteSampling(absl::Duration time) { sampling_ = time; }
   void NoteHop(Hop hop) { hops_.push_back(std::move(hop)); }
   void AwaitClient(SteadyTime now) { writing_since_ = now; }
   void ClientMadeProgress(SteadyTime now);
+  // Nothing is left to do but to send the status.
+  void NoteFinish(SteadyTime now) { finished_ = now; }
   void NoteStatus(const char* method, const absl::Status& status);
 
   // Logs the call, which ends at `now`, if it took longer than `limit`, as far
-  // as TraceLimit() allows.
+  // as SlowBatchLimit() or SlowCallLimit() allows.
   void LogIfSlow(const std::string& client, SteadyTime now,
                  absl::Duration limit);
 
  private:
+  void EndLeafTask(SteadyTime now);
+  LogFields Fields(const std::string& client, SteadyTime now) const;
+
   const SteadyTime arrived_;
   std::optional<SteadyTime> read_;
-  std::optional<SteadyTime> began_;  // to be worked on
-  absl::Duration work_, sampling_;
+  std::optional<SteadyTime> began_;      // to be worked on
+  std::optional<SteadyTime> leaf_task_;  // while the call waits for a thread
+  absl::Duration leaf_queue_, work_, sampling_;
+  std::optional<SteadyTime> finished_;
   size_t bytes_ = 0;
   std::optional<BatchName> batch_;  // of a Sample call
   std::vector<Hop> hops_;

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <atomic>
+#include <optional>
 #include <string>
 
 #include "common/base/check.h"
@@ -19,6 +20,10 @@ namespace {
 
 const prometheus::Histogram::BucketBoundaries kSeconds = {
     0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10};
+// Leaf calls often take less than a millisecond.
+const prometheus::Histogram::BucketBoundaries kCallSeconds = {
+    0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02,
+    0.05,   0.1,    0.2,    0.5,   1,     2,     5,    10};
 
 constexpr std::array<std::string_view, 6> kMethods = {
     "Sample", "Gather", "Expand", "HasEdges", "Resolve", "Describe"};
@@ -53,6 +58,21 @@ std::array<Metric*, kCount> AddEach(
 
 template <typename Metric>
 using PerMethod = std::array<Metric*, kMethods.size()>;
+
+// A counter for each reason and method, which are all there from the start:
+// what is refused during a flood must not cost a search.
+std::array<PerMethod<prometheus::Counter>, kRefusalReasons.size()> AddRefusals(
+    prometheus::Family<prometheus::Counter>& family) {
+  std::array<PerMethod<prometheus::Counter>, kRefusalReasons.size()> counters;
+  for (size_t i = 0; i < kRefusalReasons.size(); ++i) {
+    const std::string reason(RefusalName(kRefusalReasons[i]));
+    for (size_t j = 0; j < kMethods.size(); ++j) {
+      counters[i][j] = &family.Add(
+          {{"method", std::string(kMethods[j])}, {"reason", reason}});
+    }
+  }
+  return counters;
+}
 
 // The counters of a family with the labels "method" and "code". Each is there
 // from the first call that it counts, and is looked up only then, because that
@@ -98,13 +118,14 @@ struct ServerMetrics::State {
   prometheus::Registry registry;
   CallCounters calls{Counters("millrace_calls_total",
                               "Finished calls by RPC and status code.")};
-  prometheus::Family<prometheus::Counter>& refused =
-      Counters("millrace_refused_calls_total", "Refused calls, by reason.");
+  const std::array<PerMethod<prometheus::Counter>, kRefusalReasons.size()>
+      refused = AddRefusals(Counters("millrace_refused_calls_total",
+                                     "Refused calls, by RPC and reason."));
   const PerMethod<prometheus::Histogram> call_seconds =
       AddEach(kMethods,
               Histograms("millrace_call_seconds",
                          "Time from the arrival of a call to its end, by RPC."),
-              kSeconds);
+              kCallSeconds);
   const PerMethod<prometheus::Counter> received = AddEach(
       kMethods, Counters("millrace_received_bytes_total",
                          "Bytes of requests, by RPC, as they arrived."));
@@ -113,9 +134,9 @@ struct ServerMetrics::State {
                     .Name("millrace_calls_in_flight")
                     .Help("Calls that are running or waiting to run, by RPC.")
                     .Register(registry));
-  prometheus::Counter& bytes =
-      Counters("millrace_sent_bytes_total", "Payload bytes of streams.")
-          .Add({});
+  const PerMethod<prometheus::Counter> sent = AddEach(
+      kMethods, Counters("millrace_sent_bytes_total",
+                         "Bytes of answers, by RPC, as they were sent."));
   prometheus::Histogram& hops = Histograms("millrace_sample_seconds",
                                            "Time taken by all hops of a batch.")
                                     .Add({}, kSeconds);
@@ -128,7 +149,7 @@ struct ServerMetrics::State {
           kPeerMethods,
           Histograms("millrace_peer_call_seconds",
                      "Time that other servers took to answer a call, by RPC."),
-          kSeconds);
+          kCallSeconds);
   RecentCalls samples{SteadyNow()};
 };
 
@@ -151,20 +172,16 @@ void ServerMetrics::CountCall(std::string_view method,
                               const absl::Status& status, absl::Duration time) {
   state_->call_seconds[IndexOf(method)]->Observe(absl::ToDoubleSeconds(time));
   state_->calls.Count(method, status.code());
-  const std::string_view refusal = RefusalOf(status);
-  if (!refusal.empty()) {
-    state_->refused
-        .Add(
-            {{"method", std::string(method)}, {"reason", std::string(refusal)}})
-        .Increment();
+  if (const std::optional<RefusalReason> reason = RefusalOf(status)) {
+    state_->refused[static_cast<size_t>(*reason)][IndexOf(method)]->Increment();
   }
   if (method == "Sample" && status.ok()) {
     state_->samples.Note(time, SteadyNow());
   }
 }
 
-void ServerMetrics::AddBytes(uint64_t bytes) {
-  state_->bytes.Increment(static_cast<double>(bytes));
+void ServerMetrics::AddSent(std::string_view method, uint64_t bytes) {
+  state_->sent[IndexOf(method)]->Increment(static_cast<double>(bytes));
 }
 
 void ServerMetrics::ObserveSample(absl::Duration hops,

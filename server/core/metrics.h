@@ -33,8 +33,8 @@ class ServerMetrics {
   // ever ran; and why, if it was refused (see RefusalOf()).
   void CountCall(std::string_view method, const absl::Status& status,
                  absl::Duration time);
-  // Adds to the payload bytes handed to gRPC.
-  void AddBytes(uint64_t bytes);
+  // `bytes` of an answer are handed to gRPC: a frame, or a whole reply.
+  void AddSent(std::string_view method, uint64_t bytes);
   // Records the time taken by all hops of one batch, and the part of it spent
   // waiting for other servers.
   void ObserveSample(absl::Duration hops, absl::Duration peer_wait);

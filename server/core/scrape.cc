@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/core/scrape.h"
 
-#include <map>
 #include <string_view>
 #include <vector>
 
 #include "common/graph/manifest.h"
 #include "common/grpc/fleet/fleet.h"
+#include "common/grpc/fleet/member_state.h"
 #include "common/tier/device_tier.h"
 
 namespace millrace {
 namespace {
 
-std::map<std::string_view, int> PeersByState(const Fleet& fleet) {
-  std::map<std::string_view, int> counts;
-  for (const MemberState state : kMemberStates) counts[StateName(state)] = 0;
+StateCounts PeersByState(const Fleet& fleet) {
+  std::vector<std::string_view> states;
   for (const FleetMemberInfo& member : fleet.Members()) {
-    ++counts[StateName(member.state)];
+    states.push_back(StateName(member.state));
   }
-  return counts;
+  return CountStates(states);
 }
 
 Scraped::Pool PoolOf(const ThreadPool& pool) {
@@ -65,7 +64,6 @@ void ScrapeCalls(const ServerCore& core, Scraped& scraped) {
   scraped.limits = LimitsOf(core);
   scraped.inflight_bytes = core.admission.in_use();
   scraped.max_inflight_bytes = core.admission.limit();
-  scraped.running_calls = core.sample_calls.count() + core.gather_calls.count();
   for (const ActiveCalls* calls :
        {&core.reading_calls, &core.reading_describe_calls, &core.sample_calls,
         &core.gather_calls, &core.leaf_calls, &core.describe_calls}) {

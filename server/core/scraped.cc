@@ -44,10 +44,10 @@ MetricFamilies PoolFamilies(const std::string& what,
       GaugeFamily(StrCat(prefix, "queue_length"),
                   StrCat("Tasks that wait for one of the ", what, " threads."),
                   pool.load.waiting),
-      CounterFamily(StrCat(prefix, "busy_seconds_total"),
-                    StrCat("Seconds that the ", what,
-                           " threads were busy, all together."),
-                    pool.load.busy_seconds),
+      CounterFamily(
+          StrCat(prefix, "busy_seconds_total"),
+          StrCat("Total time that ", what, " threads were busy, in seconds."),
+          pool.load.busy_seconds),
       GaugeFamily(StrCat(prefix, "busy_ratio"),
                   StrCat("Busy seconds of the ", what,
                          " threads per second and thread, in the last "
@@ -75,8 +75,6 @@ MetricFamilies CallFamilies(const Scraped& scraped) {
       GaugeFamily("millrace_max_inflight_bytes",
                   "Limit on millrace_inflight_bytes.",
                   scraped.max_inflight_bytes),
-      GaugeFamily("millrace_running_calls", "Streaming calls that are running.",
-                  scraped.running_calls),
       CounterFamily(
           "millrace_calls_ended_for_others_total",
           "Calls ended because other clients needed their place or memory.",
@@ -134,8 +132,8 @@ MetricFamilies WorkFamilies(const Scraped& scraped) {
                   "partition.",
                   {{"gpu", scraped.hops.device}, {"cpu", scraped.hops.host}}),
       PlaceFamily("millrace_feature_rows_total",
-                  "Feature rows by who has read them; gpu_pinned: GPUs, "
-                  "from pinned memory.",
+                  "Feature rows read, by where they were read; gpu_pinned: "
+                  "GPUs, from pinned memory.",
                   {{"gpu", scraped.feature_rows.gpu},
                    {"gpu_pinned", scraped.feature_rows.gpu_pinned},
                    {"cpu", scraped.feature_rows.cpu}})};
@@ -176,7 +174,8 @@ MetricFamilies OptionalFamilies(const Scraped& scraped) {
                               "Bytes read and compared with checksums.",
                               scraped.scrub->bytes),
                 CounterFamily("millrace_scrub_damaged_files_total",
-                              "Files found damaged or unreadable, each time.",
+                              "Files found damaged or unreadable, counted once "
+                              "a pass.",
                               scraped.scrub->damaged_files),
                 CounterFamily("millrace_scrub_passes_total",
                               "How often all files have been read.",

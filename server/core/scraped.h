@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/base/thread_pool.h"
+#include "common/grpc/fleet/member_state.h"
 #include "common/metrics/families.h"
 #include "common/sample/feature_rows.h"
 #include "common/sample/place_counts.h"
@@ -51,12 +52,11 @@ struct Scraped {
   std::vector<CallLimit> limits = {};
   uint64_t inflight_bytes = 0;
   uint64_t max_inflight_bytes = 0;
-  int running_calls = 0;
   uint64_t calls_ended_for_others = 0;
   int64_t peer_calls = 0;  // to other servers
   int64_t hedged_peer_calls = 0;
   // How many servers of the fleet are in each state; nullopt without peers.
-  std::optional<std::map<std::string_view, int>> peers = {};
+  std::optional<StateCounts> peers = {};
   int open_connections = 0;
   uint64_t refused_connections = 0;
   uint64_t connections_ended_for_others = 0;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kRefusalUrl = "millrace/refusal";
 
-constexpr std::array<std::string_view, 9> kRefusalNames = {
+constexpr std::array<std::string_view, kRefusalReasons.size()> kRefusalNames = {
     "connection", "places", "memory",    "share",  "too_large",
     "draining",   "store",  "partition", "damaged"};
 
@@ -29,13 +29,13 @@ absl::Status WithRefusal(absl::Status status, RefusalReason reason) {
   return status;
 }
 
-std::string_view RefusalOf(const absl::Status& status) {
+std::optional<RefusalReason> RefusalOf(const absl::Status& status) {
   const auto payload = status.GetPayload(AbslView(kRefusalUrl));
-  if (!payload.has_value()) return "";
-  for (const std::string_view name : kRefusalNames) {
-    if (*payload == AbslView(name)) return name;
+  if (!payload.has_value()) return std::nullopt;
+  for (const RefusalReason reason : kRefusalReasons) {
+    if (*payload == AbslView(RefusalName(reason))) return reason;
   }
-  return "";
+  return std::nullopt;
 }
 
 }  // namespace millrace

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <optional>
 #include <string_view>
 
 #include "absl/status/status.h"
@@ -20,6 +22,13 @@ enum class RefusalReason {
   kDamaged,     // the partition is damaged
 };
 
+inline constexpr std::array kRefusalReasons = {
+    RefusalReason::kConnection, RefusalReason::kPlaces,
+    RefusalReason::kMemory,     RefusalReason::kShare,
+    RefusalReason::kTooLarge,   RefusalReason::kDraining,
+    RefusalReason::kStore,      RefusalReason::kPartition,
+    RefusalReason::kDamaged};
+
 // The reason as a label of millrace_refused_calls_total: "places", ...
 std::string_view RefusalName(RefusalReason reason);
 
@@ -27,8 +36,7 @@ std::string_view RefusalName(RefusalReason reason);
 // process: clients do not see it.
 absl::Status WithRefusal(absl::Status status, RefusalReason reason);
 
-// The name of the reason that WithRefusal() has given a status; empty if there
-// is none.
-std::string_view RefusalOf(const absl::Status& status);
+// The reason that WithRefusal() has given a status; nullopt if there is none.
+std::optional<RefusalReason> RefusalOf(const absl::Status& status);
 
 }  // namespace millrace

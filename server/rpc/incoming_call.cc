@@ -2,8 +2,10 @@
 #include "server/rpc/incoming_call.h"
 
 #include "common/base/log.h"
+#include "common/base/status_lines.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
+#include "common/base/strings.h"
 #include "common/grpc/request_id.h"
 #include "server/rpc/client_name.h"
 #include "server/rpc/parse_request.h"
@@ -85,15 +87,22 @@ void IncomingCall::ClientMadeProgress() {
   memory_.StopWaiting();
 }
 
+void IncomingCall::StartFinishing() {
+  if (trace_ != nullptr) trace_->NoteFinish(SteadyNow());
+}
+
 void IncomingCall::NoteStatus(const absl::Status& status) {
   if (trace_ != nullptr) trace_->NoteStatus(method_, status);
   if (!IsLogged(LogLevel::kDebug)) return;
   const LogRequest logged(request_id_);
-  LogDebug(LogComponent::kServer,
-           status.ok() ? "call answered" : std::string(status.message()),
-           {{"method", method_},
-            {"client", client_},
-            {"code", absl::StatusCodeToString(status.code())}});
+  LogFields fields = {{"method", method_},
+                      {"client", client_},
+                      {"code", absl::StatusCodeToString(status.code())}};
+  if (!status.ok()) fields.push_back({"error", FirstLine(status)});
+  LogDebug(
+      LogComponent::kServer,
+      status.ok() ? "call answered" : StrCat("call failed", AdviceOf(status)),
+      fields);
 }
 
 void IncomingCall::Leave(const absl::Status& status) {

@@ -73,6 +73,11 @@ class IncomingCall {
   void AwaitClient();
   void ClientMadeProgress();
 
+  // Counts `bytes` of the answer, which are handed to gRPC.
+  void CountSent(uint64_t bytes) { core_.metrics.AddSent(method_, bytes); }
+  // Call before the status is sent, unless that is done with the last message.
+  void StartFinishing();
+
   // Call last, once all memory of the call is freed. Counts the call, which
   // ended with `status`, in the server's metrics. May block for a moment.
   void Leave(const absl::Status& status);

@@ -36,7 +36,10 @@ void ReplyCall::OnReadDone(bool ok) {
 void ReplyCall::MakeReply() {
   absl::StatusOr<::grpc::ByteBuffer> reply = TimedReply();
   const absl::Status status = reply.status();
-  if (reply.ok()) reply_ = *std::move(reply);
+  if (reply.ok()) {
+    reply_ = *std::move(reply);
+    call_.CountSent(reply_.Length());
+  }
   End(status);
 }
 
@@ -60,6 +63,7 @@ void ReplyCall::OnCancel() {
 void ReplyCall::End(const absl::Status& status) {
   if (!status.ok()) {
     status_ = call_.core().ErrorForClient(status);
+    call_.StartFinishing();
     return Finish(ToGrpcStatus(status_));
   }
   call_.AwaitClient();

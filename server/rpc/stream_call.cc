@@ -55,7 +55,7 @@ absl::StatusOr<std::optional<::grpc::ByteBuffer>> StreamCall::MakeFrame() {
   const LogRequest logged(call_.request_id());
   absl::StatusOr<std::optional<::grpc::ByteBuffer>> frame = NextFrame();
   if (!frame.ok()) return core.ErrorForClient(frame.status());
-  if (frame->has_value()) core.metrics.AddBytes((*frame)->Length());
+  if (frame->has_value()) call_.CountSent((*frame)->Length());
   return frame;
 }
 
@@ -76,7 +76,10 @@ void StreamCall::OnWriteDone(bool ok) {
   const bool make = actions.make;
   Send(actions);
   // The later frames of every method only read what is on this server.
-  if (make) SubmitMaking(call_.core().leaf_pool);
+  if (make) {
+    if (call_.trace() != nullptr) call_.trace()->NoteLeafTask(SteadyNow());
+    SubmitMaking(call_.core().leaf_pool);
+  }
 }
 
 void StreamCall::OnCancel() {
@@ -98,7 +101,10 @@ void StreamCall::Send(FrameQueue::Actions& actions) {
     call_.AwaitClient();
     StartWrite(&frame_);
   }
-  if (actions.finish) Finish(ToGrpcStatus(queue_.status()));
+  if (actions.finish) {
+    call_.StartFinishing();
+    Finish(ToGrpcStatus(queue_.status()));
+  }
 }
 
 void StreamCall::OnDone() {

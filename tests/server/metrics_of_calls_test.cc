@@ -63,8 +63,11 @@ TEST_F(MetricsOfCallsTest, CountCallsTheirTimesAndBytes) {
   gather.set_partition(0);
   gather.set_column(v1::NODE_COLUMN_FEATURE);
   const SteadyTime start = SteadyNow();
+  size_t payload = 0;
   for (int i = 0; i < 5; ++i) {
-    EXPECT_EQ(CallSample(*fleet_.Stub(0), request).status, absl::OkStatus());
+    const testing::StreamResult batch = CallSample(*fleet_.Stub(0), request);
+    EXPECT_EQ(batch.status, absl::OkStatus());
+    payload += batch.bytes.size();
   }
   const double sampling = absl::ToDoubleSeconds(SteadyNow() - start);
   for (int i = 0; i < 3; ++i) {
@@ -86,6 +89,11 @@ TEST_F(MetricsOfCallsTest, CountCallsTheirTimesAndBytes) {
             5 * static_cast<double>(request.ByteSizeLong()));
   EXPECT_EQ(ValueOf(home, OfMethod("received_bytes_total", "Gather")),
             3 * static_cast<double>(gather.ByteSizeLong()));
+  // Each frame has a header besides.
+  const double sent = ValueOf(home, OfMethod("sent_bytes_total", "Sample"));
+  EXPECT_GT(sent, static_cast<double>(payload));
+  EXPECT_LT(sent, static_cast<double>(payload) + 5 * 1000);
+  EXPECT_GT(ValueOf(home, OfMethod("sent_bytes_total", "Gather")), 0);
   EXPECT_TRUE(AwaitValue(home, OfMethod("calls_in_flight", "Sample"), 0));
 }
 
@@ -105,6 +113,9 @@ TEST_F(MetricsOfCallsTest, PeerCallsAreTheOthersCalls) {
   EXPECT_LE(ValueOf(home, "peer_wait_seconds_sum"),
             ValueOf(home, OfMethod("peer_call_seconds_sum", "Expand")) + 0.05);
   EXPECT_GT(ValueOf(fleet_.server(1), "leaf_busy_seconds_total"), 0);
+  const std::string sent = OfMethod("sent_bytes_total", "Expand");
+  EXPECT_EQ(ValueOf(home, sent), 0);
+  EXPECT_GT(ValueOf(fleet_.server(1), sent), calls);
 }
 
 // The first hop needs partitions 1 and 2. The former fails, so the call to the
@@ -147,7 +158,7 @@ TEST_F(MetricsOfCallsTest, RefusalsHaveReasons) {
   const auto refused = [&](const std::string& reason) {
     return "refused_calls_total{method=\"Sample\",reason=\"" + reason + "\"}";
   };
-  EXPECT_TRUE(std::isnan(ValueOf(server, refused("partition"))));
+  EXPECT_EQ(ValueOf(server, refused("partition")), 0);
   CallSample(*fleet_.Stub(0), Request(1));
   CallSample(*fleet_.Stub(0), Request(1));
   v1::SampleRequest other = Request(0);

@@ -39,7 +39,8 @@ class ServerProgramTest : public ::testing::Test {
 
 TEST_F(ServerProgramTest, ServesUntilSigtermAndExitsWithZero) {
   Program server(Arguments({"--partition", "0"}));
-  ASSERT_TRUE(server.AwaitLog("serving partitions [0] of 2 on 127.0.0.1:"))
+  ASSERT_TRUE(
+      server.AwaitLog("serving partitions=0 parts=2 address=127.0.0.1:"))
       << server.log();
   int port = 0;
   std::ifstream(stored_.directory() / "port") >> port;
@@ -53,7 +54,8 @@ TEST_F(ServerProgramTest, ServesAllPartitionsFromMemory) {
   Program server(Arguments({"--partition", "all", "--graph-memory", "ram",
                             "--feature-memory", "ram", "--verify-on-start",
                             "--metrics", "127.0.0.1:0"}));
-  ASSERT_TRUE(server.AwaitLog("serving partitions [0,1] of 2")) << server.log();
+  ASSERT_TRUE(server.AwaitLog("serving partitions=0,1 parts=2 "))
+      << server.log();
   server.Signal(SIGINT);
   EXPECT_EQ(server.ExitStatus(), 0);
 }
@@ -65,7 +67,7 @@ TEST_F(ServerProgramTest, AnswersProbesAndPrometheus) {
   EXPECT_THAT(HttpGet(port, "/healthz"), StartsWith("HTTP/1.1 200 OK\r\n"));
   EXPECT_THAT(HttpGet(port, "/readyz"), StartsWith("HTTP/1.1 200 OK\r\n"));
   EXPECT_THAT(HttpGet(port, "/metrics"),
-              HasSubstr("\nmillrace_running_calls 0\n"));
+              HasSubstr("\nmillrace_calls_in_flight{method=\"Sample\"} 0\n"));
   server.Signal(SIGTERM);
   EXPECT_EQ(server.ExitStatus(), 0);
 }
@@ -203,17 +205,18 @@ TEST_F(ServerProgramTest, VerifiesFilesOnRequestBeforeItServes) {
     EXPECT_EQ(server.ExitStatus(), 1);
   }
   Program server(Arguments({"--partition", "0", "--verify-on-start"}));
-  EXPECT_TRUE(server.AwaitLog("serving partitions [0] of 2")) << server.log();
+  EXPECT_TRUE(server.AwaitLog("serving partitions=0 parts=2 ")) << server.log();
 }
 
 TEST_F(ServerProgramTest, LogsThePartitionsAndTheAdvertisedAddress) {
   Program server(Arguments(
       {"--partition", "1,0,1", "--advertise", "public.example:7001"}));
-  EXPECT_TRUE(
-      server.AwaitLog("serving partitions [0,1] of 2 on public.example:7001"))
+  EXPECT_TRUE(server.AwaitLog(
+      "serving partitions=0,1 parts=2 address=public.example:7001 "))
       << server.log();
   server.Signal(SIGTERM);
-  EXPECT_TRUE(server.AwaitLog("draining, for up to 30s")) << server.log();
+  EXPECT_TRUE(server.AwaitLog("draining why=SIGTERM timeout=30s"))
+      << server.log();
   EXPECT_EQ(server.ExitStatus(), 0);
 }
 

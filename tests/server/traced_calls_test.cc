@@ -3,9 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <memory>
 #include <string>
+#include <thread>
+#include <vector>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
 #include "common/base/mutex.h"
 #include "common/grpc/request_id.h"
 #include "server/server.h"
@@ -101,6 +106,51 @@ TEST(TracedCallsTest, OnlySlowCallsAreLoggedAndNoneWithoutTheOption) {
     EXPECT_THAT(log.text(), Not(HasSubstr("slow")));
     EXPECT_THAT(log.text(), Not(HasSubstr("trainer")));
   }
+}
+
+// The number in a field of a line; 0 if the field is absent.
+double FieldOf(const std::string& line, const std::string& name) {
+  const size_t at = line.find(" " + name + "=");
+  return at == line.npos ? 0 : std::atof(line.c_str() + at + name.size() + 2);
+}
+
+// Clients that ask one thread for batches of many frames, so that a batch waits
+// for the thread, for other batches' frames and for its client.
+TEST(TracedCallsTest, FieldsAccountForTheTime) {
+  const CapturedLog log;
+  {
+    ServerOptions options = Traced(absl::Nanoseconds(1));
+    options.threads = 1;
+    FleetHarness fleet(testing::WideGraph(4000, 5, 1000), 1, options);
+    JobSpec job;
+    job.fanouts = {5, 5};
+    job.batch_size = 1000;
+    std::vector<std::thread> clients;
+    for (int i = 0; i < 4; ++i) {
+      clients.emplace_back(
+          [&fleet, request = SampleRequestOf(job, Columns(), 0)] {
+            const auto stub = fleet.Stub(0);
+            for (int call = 0; call < 2; ++call) {
+              EXPECT_GT(testing::CallSample(*stub, request).frames, 12);
+            }
+          });
+    }
+    for (std::thread& client : clients) client.join();
+  }
+  double total = 0, accounted = 0, leaf_queue = 0;
+  for (const absl::string_view text : absl::StrSplit(log.text(), '\n')) {
+    if (!absl::StrContains(text, "slow batch ")) continue;
+    const std::string line(text);
+    total += FieldOf(line, "total_ms");
+    leaf_queue += FieldOf(line, "leaf_queue_ms");
+    for (const char* name : {"read_ms", "queue_ms", "sample_ms", "gather_ms",
+                             "leaf_queue_ms", "send_ms", "finish_ms"}) {
+      accounted += FieldOf(line, name);
+    }
+  }
+  EXPECT_GT(leaf_queue, 0) << log.text();
+  // Work and sending overlap, so the sum may be larger than the total.
+  EXPECT_GT(accounted, 0.9 * total) << log.text();
 }
 
 // A server of partition 0 of three, whose peers may be no good. It asks

@@ -2,10 +2,12 @@
 #include "client/train/main/run_metrics.h"
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "common/base/strings.h"
+#include "common/base/unix_time.h"
 #include "common/grpc/fleet/member_state.h"
 #include "common/metrics/families.h"
 #include "common/metrics/process_metrics.h"
@@ -54,25 +56,22 @@ prometheus::MetricFamily SecondsFamily(const RunSeconds& seconds) {
 }
 
 MetricFamilies ProgressFamilies(const RunSnapshot& run) {
-  const auto number = [](auto value) { return static_cast<double>(value); };
   return {
       CounterFamily("millrace_trainer_steps_total",
-                    "Training steps of this process.", number(run.steps)),
+                    "Training steps of this process.", run.steps),
       CounterFamily("millrace_trainer_batches_total",
-                    "Batches that this rank has trained on.",
-                    number(run.batches)),
+                    "Batches that this rank has trained on.", run.batches),
       CounterFamily("millrace_trainer_seeds_total",
-                    "Seeds that this rank has trained on.", number(run.seeds)),
-      GaugeFamily("millrace_trainer_epoch", "The epoch, from 0.",
-                  number(run.epoch)),
+                    "Seeds that this rank has trained on.", run.seeds),
+      GaugeFamily("millrace_trainer_epoch", "The epoch, from 0.", run.epoch),
       GaugeFamily("millrace_trainer_step", "Steps of the epoch that are done.",
-                  number(run.step)),
+                  run.step),
       GaugeFamily("millrace_trainer_ranks", "Trainers of the run.",
-                  number(run.info.world)),
+                  run.info.world),
       GaugeFamily("millrace_loader_batches_waiting",
                   "Batches that had arrived but were not used yet when the "
                   "last step ended.",
-                  number(run.batches_waiting))};
+                  run.batches_waiting)};
 }
 
 // Metrics that are absent until there is a value.
@@ -86,8 +85,7 @@ MetricFamilies ResultFamilies(const RunSnapshot& run) {
   const auto add_time = [&](const char* name, const char* help,
                             std::optional<absl::Time> time) {
     if (!time.has_value()) return;
-    all.push_back(GaugeFamily(
-        name, help, absl::ToDoubleSeconds(*time - absl::UnixEpoch())));
+    all.push_back(GaugeFamily(name, help, UnixSeconds(*time)));
   };
   add_time("millrace_trainer_last_step_timestamp_seconds",
            "When the last step ended (Unix time).", run.last_step);
@@ -109,39 +107,34 @@ MetricFamilies ResultFamilies(const RunSnapshot& run) {
 }
 
 MetricFamilies FleetFamilies(const FleetUse& use) {
-  const auto number = [](auto value) { return static_cast<double>(value); };
+  std::vector<std::string_view> names;
+  for (const KnownServer& server : use.servers) names.push_back(server.state);
   std::vector<MetricValue> states;
-  for (const MemberState state : kMemberStates) {
-    const std::string name(StateName(state));
-    double count = 0;
-    for (const KnownServer& server : use.servers) {
-      if (server.state == name) ++count;
-    }
-    states.push_back({.labels = {{"state", name}}, .value = count});
+  for (const auto& [name, count] : CountStates(names)) {
+    states.push_back(
+        {.labels = {{"state", std::string(name)}}, .value = count});
   }
   MetricFamilies all = {
       CounterFamily("millrace_client_calls_total",
                     "Streams of batches and rows requested from servers.",
-                    number(use.calls)),
+                    use.calls),
       CounterFamily("millrace_client_hedged_calls_total",
-                    "Those of them also requested from a second replica.",
-                    number(use.hedged_calls)),
+                    "Streams also requested from a second replica.",
+                    use.hedged_calls),
       CounterFamily("millrace_client_retries_total",
                     "Attempts at a batch that were made again after a failure.",
-                    number(use.retries)),
+                    use.retries),
       CounterFamily("millrace_client_received_bytes_total",
                     "Bytes of batches and rows from servers.",
-                    number(use.received_bytes)),
-      GaugeFamily("millrace_servers", "Servers of the fleet by state.",
+                    use.received_bytes),
+      GaugeFamily("millrace_client_servers", "Servers of the fleet, by state.",
                   states)};
   if (use.cached_rows.has_value()) {
     all.push_back(CounterFamily(
         "millrace_client_cache_rows_total",
         "Feature rows of batches by whether this process had them.",
-        {{.labels = {{"result", "hit"}},
-          .value = number(use.cached_rows->hits)},
-         {.labels = {{"result", "miss"}},
-          .value = number(use.cached_rows->misses)}}));
+        {{.labels = {{"result", "hit"}}, .value = use.cached_rows->hits},
+         {.labels = {{"result", "miss"}}, .value = use.cached_rows->misses}}));
   }
   return all;
 }

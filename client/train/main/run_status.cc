@@ -7,6 +7,7 @@
 
 #include "absl/time/clock.h"
 #include "common/base/json_line.h"
+#include "common/base/unix_time.h"
 
 namespace millrace {
 namespace {
@@ -18,9 +19,8 @@ Json OrNull(const std::optional<Value>& value) {
   return value.has_value() ? Json(*value) : Json(nullptr);
 }
 
-Json UnixSeconds(const std::optional<absl::Time>& time) {
-  if (!time.has_value()) return nullptr;
-  return absl::ToDoubleSeconds(*time - absl::UnixEpoch());
+Json TimeOrNull(const std::optional<absl::Time>& time) {
+  return time.has_value() ? Json(UnixSeconds(*time)) : Json(nullptr);
 }
 
 Json RunJson(const RunView& view) {
@@ -47,8 +47,8 @@ Json ProgressJson(const RunSnapshot& run) {
           {"batches_waiting", run.batches_waiting},
           {"loss", OrNull(run.loss)},
           {"elapsed_seconds", absl::ToDoubleSeconds(run.elapsed)},
-          {"last_step", UnixSeconds(run.last_step)},
-          {"last_checkpoint", UnixSeconds(run.last_checkpoint)}};
+          {"last_step", TimeOrNull(run.last_step)},
+          {"last_checkpoint", TimeOrNull(run.last_checkpoint)}};
 }
 
 Json SecondsJson(const RunSeconds& seconds) {

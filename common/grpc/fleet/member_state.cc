@@ -19,4 +19,11 @@ std::string_view StateName(MemberState state) {
   return "";
 }
 
+StateCounts CountStates(const std::vector<std::string_view>& names) {
+  StateCounts counts;
+  for (const MemberState state : kMemberStates) counts[StateName(state)] = 0;
+  for (const std::string_view name : names) ++counts.at(name);
+  return counts;
+}
+
 }  // namespace millrace

@@ -3,7 +3,9 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <string_view>
+#include <vector>
 
 namespace millrace {
 
@@ -22,5 +24,10 @@ inline constexpr std::array kMemberStates = {
 
 // "unknown", "ready", "draining", "unreachable" or "refused".
 std::string_view StateName(MemberState state);
+
+// How many servers there are of each state, by its name; all states are there.
+using StateCounts = std::map<std::string_view, int>;
+// `names`: the states of servers, as StateName() has them.
+StateCounts CountStates(const std::vector<std::string_view>& names);
 
 }  // namespace millrace

@@ -20,14 +20,19 @@ SteadyTime At(int milliseconds) {
 }
 
 // A call that arrives at 0, is read at 1, and worked on from 3 to 13 and from
-// 20 to 24, while its client takes from 14 to 20 for the first message.
+// 20 to 24, after waiting for a thread since 17, while its client takes from 14
+// to 17 for the first message and from 25 to 27 for the second. The status is
+// sent from 27 on.
 void RunCall(CallTrace& trace) {
   trace.NoteRequest(At(1));
   trace.NoteWork(At(3), At(13), 100);
   trace.AwaitClient(At(14));
-  trace.ClientMadeProgress(At(20));
+  trace.ClientMadeProgress(At(17));
+  trace.NoteLeafTask(At(17));
   trace.NoteWork(At(20), At(24), 50);
   trace.AwaitClient(At(25));
+  trace.ClientMadeProgress(At(27));
+  trace.NoteFinish(At(27));
   trace.NoteStatus("Gather", absl::OkStatus());
 }
 
@@ -39,7 +44,7 @@ TEST(CallTraceTest, SaysWhereTheTimeWent) {
   EXPECT_THAT(log.text(),
               HasSubstr("slow call method=Gather client=10.0.0.1 code=OK "
                         "total_ms=30 read_ms=1 queue_ms=2 work_ms=14 "
-                        "send_ms=11 bytes=150\n"));
+                        "leaf_queue_ms=3 send_ms=5 finish_ms=3 bytes=150\n"));
 }
 
 TEST(CallTraceTest, BatchHasItsNameAndHops) {
@@ -70,7 +75,22 @@ TEST(CallTraceTest, BatchHasItsNameAndHops) {
                 "partition=2 sample_ms=9 hop0_ms=2 hop1_ms=7 hop1_wait_ms=6 "
                 "hop1_slowest_partition=1 hop1_slowest_server=10.0.0.2:7000 "
                 "hop2_ms=3 hop2_wait_ms=2 hop2_slowest_partition=3 "
-                "gather_ms=2 send_ms=0 bytes=7\n"));
+                "gather_ms=2 leaf_queue_ms=0 send_ms=0 finish_ms=0 "
+                "bytes=7\n"));
+}
+
+// Such as one that is cancelled while it waits.
+TEST(CallTraceTest, CallMayEndWithoutTheThreadAndTheClientThatItWaitsFor) {
+  const CapturedLog log;
+  CallTrace trace(At(15'000));
+  trace.NoteRequest(At(15'000));
+  trace.NoteWork(At(15'000), At(15'001), 7);
+  trace.AwaitClient(At(15'001));
+  trace.NoteLeafTask(At(15'003));
+  trace.NoteStatus("Gather", absl::CancelledError("x"));
+  trace.LogIfSlow("c", At(15'008), absl::ZeroDuration());
+  EXPECT_THAT(log.text(),
+              HasSubstr("work_ms=1 leaf_queue_ms=5 send_ms=7 finish_ms=0 "));
 }
 
 TEST(CallTraceTest, FastCallsAreNotLogged) {
@@ -92,6 +112,18 @@ TEST(CallTraceTest, TenAreLoggedASecondAndTheOthersCounted) {
   for (const char c : log.text()) lines += c == '\n';
   EXPECT_EQ(lines, 11);
   EXPECT_THAT(log.text(), HasSubstr("left_out=15\n"));
+}
+
+TEST(CallTraceTest, CallsTakeNoPlacesOfBatches) {
+  const CapturedLog log;
+  for (int i = 0; i < 25; ++i) {
+    CallTrace trace(At(40'000));
+    trace.LogIfSlow("c", At(40'500), absl::ZeroDuration());
+  }
+  CallTrace trace(At(40'000));
+  trace.NoteBatch({.epoch = 0, .batch = 1, .partition = 0});
+  trace.LogIfSlow("c", At(40'500), absl::ZeroDuration());
+  EXPECT_THAT(log.text(), HasSubstr("slow batch "));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <set>
 #include <string>
 
@@ -17,24 +18,22 @@ namespace {
 
 TEST(RefusalTest, NamesAreDistinct) {
   std::set<std::string_view> names;
-  const int last = static_cast<int>(RefusalReason::kDamaged);
-  for (int i = 0; i <= last; ++i) {
-    const auto reason = static_cast<RefusalReason>(i);
+  for (const RefusalReason reason : kRefusalReasons) {
     EXPECT_TRUE(names.insert(RefusalName(reason)).second);
     EXPECT_EQ(RefusalOf(WithRefusal(absl::UnavailableError("x"), reason)),
-              RefusalName(reason));
+              reason);
   }
-  EXPECT_EQ(RefusalOf(absl::UnavailableError("x")), "");
-  EXPECT_EQ(RefusalOf(absl::OkStatus()), "");
+  EXPECT_EQ(RefusalOf(absl::UnavailableError("x")), std::nullopt);
+  EXPECT_EQ(RefusalOf(absl::OkStatus()), std::nullopt);
 }
 
 TEST(RefusalTest, StaysInThisProcess) {
   const absl::Status status = WithErrorInfo(
       WithRefusal(absl::UnavailableError("x"), RefusalReason::kDraining),
       {.partition = 3});
-  EXPECT_EQ(RefusalOf(status), "draining");
+  EXPECT_EQ(RefusalOf(status), RefusalReason::kDraining);
   const absl::Status received = FromGrpcStatus(ToGrpcStatus(status));
-  EXPECT_EQ(RefusalOf(received), "");
+  EXPECT_EQ(RefusalOf(received), std::nullopt);
   EXPECT_EQ(ErrorInfoOf(received).partition, 3);
 }
 
@@ -44,9 +43,9 @@ TEST(RefusalTest, PlacesAndDrainingAreToldApart) {
   EXPECT_EQ(calls.Enter(&first, "a", SteadyTime::InfiniteFuture()),
             absl::OkStatus());
   EXPECT_EQ(calls.clients(), 1u);
-  EXPECT_EQ(RefusalOf(calls.CheckRoom("a")), "places");
+  EXPECT_EQ(RefusalOf(calls.CheckRoom("a")), RefusalReason::kPlaces);
   calls.StartDraining();
-  EXPECT_EQ(RefusalOf(calls.CheckRoom("a")), "draining");
+  EXPECT_EQ(RefusalOf(calls.CheckRoom("a")), RefusalReason::kDraining);
   calls.Leave(&first);
   EXPECT_EQ(calls.clients(), 0u);
 }
@@ -56,22 +55,22 @@ TEST(RefusalTest, MemoryShareAndSizeAreToldApart) {
   const auto reserve = [&](const std::string& client, uint64_t bytes) {
     return admission.Reserve({.client = client, .end = [] {}}, 0, bytes);
   };
-  EXPECT_EQ(RefusalOf(reserve("a", 101).status()), "too_large");
+  EXPECT_EQ(RefusalOf(reserve("a", 101).status()), RefusalReason::kTooLarge);
   // The call of `a` is ended for `b`, but has not returned its memory, so that
   // no further call is ended.
   const auto first = reserve("a", 100);
   const auto second = reserve("b", 50);
   const auto third = reserve("c", 33);
   ASSERT_TRUE(first.ok() && second.ok() && third.ok());
-  EXPECT_EQ(RefusalOf(reserve("d", 25).status()), "memory");
-  EXPECT_EQ(RefusalOf(reserve("d", 34).status()), "share");
+  EXPECT_EQ(RefusalOf(reserve("d", 25).status()), RefusalReason::kMemory);
+  EXPECT_EQ(RefusalOf(reserve("d", 34).status()), RefusalReason::kShare);
 }
 
 TEST(RefusalTest, ConnectionsWithTooManyCallsAreTold) {
   ConnectionCalls calls(1);
   const auto first = calls.Enter("ipv4:127.0.0.1:4711");
   EXPECT_EQ(RefusalOf(calls.Enter("ipv4:127.0.0.1:4711").status()),
-            "connection");
+            RefusalReason::kConnection);
 }
 
 }  // namespace

@@ -163,7 +163,8 @@ class StuckServerTest : public ::testing::Test {
   }
 
   bool AwaitRunning(int calls) {
-    return AwaitMetric(server(), "millrace_running_calls", calls);
+    return AwaitMetric(server(), "millrace_calls_in_flight{method=\"Sample\"}",
+                       calls);
   }
 
  private:

@@ -89,7 +89,7 @@ TEST(PrintTrainerMetricsTest, LeaveOutWhatIsNotKnownYet) {
        {"millrace_trainer_info", "millrace_trainer_loss",
         "millrace_trainer_metric", "millrace_trainer_best_metric",
         "millrace_trainer_last_checkpoint", "millrace_trainer_last_step",
-        "millrace_client_", "millrace_servers"}) {
+        "millrace_client_"}) {
     EXPECT_THAT(text, Not(HasSubstr(name)));
   }
   EXPECT_THAT(text, HasSubstr("\nmillrace_trainer_steps_total 0\n"));
@@ -116,11 +116,11 @@ TEST(PrintTrainerMetricsTest, HaveWhatTheFleetDoes) {
         "\nmillrace_client_received_bytes_total 4096\n",
         "\nmillrace_client_cache_rows_total{result=\"hit\"} 8\n",
         "\nmillrace_client_cache_rows_total{result=\"miss\"} 2\n",
-        "\nmillrace_servers{state=\"ready\"} 2\n",
-        "\nmillrace_servers{state=\"draining\"} 0\n",
-        "\nmillrace_servers{state=\"unreachable\"} 1\n",
-        "\nmillrace_servers{state=\"refused\"} 0\n",
-        "\nmillrace_servers{state=\"unknown\"} 0\n",
+        "\nmillrace_client_servers{state=\"ready\"} 2\n",
+        "\nmillrace_client_servers{state=\"draining\"} 0\n",
+        "\nmillrace_client_servers{state=\"unreachable\"} 1\n",
+        "\nmillrace_client_servers{state=\"refused\"} 0\n",
+        "\nmillrace_client_servers{state=\"unknown\"} 0\n",
         "\nmillrace_trainer_last_checkpoint_timestamp_seconds 1600000000\n"}) {
     EXPECT_THAT(text, HasSubstr(line));
   }
