@@ -345,10 +345,12 @@ absl::StatusOr<const Manifest*> AwaitManifest(Fleet& fleet,
     if (!absl::IsUnavailable(manifest.status()) || soon >= deadline) {
       return manifest;
     }
-    LogWarning(LogComponent::kLoader,
-               StrCat(FirstLine(manifest.status()), "; waiting for ",
-                      absl::FormatDuration(absl::Ceil(deadline - SteadyNow(),
-                                                      absl::Seconds(1)))));
+    LogWarning(
+        LogComponent::kLoader,
+        StrCat("waiting for servers", AdviceOf(manifest.status())),
+        {{"seconds_left", absl::ToInt64Seconds(absl::Ceil(
+                              deadline - SteadyNow(), absl::Seconds(1)))},
+         {"error", FirstLine(manifest.status())}});
   }
 }
 

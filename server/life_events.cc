@@ -30,6 +30,13 @@ void LogStarting(const ServerStart& start) {
                       {"client_auth", ClientAuth(options)},
                       {"graph_memory", WordOf(start.memory.graph)},
                       {"feature_memory", WordOf(start.memory.features)}};
+  fields.insert(fields.end(),
+                {{"verify", start.verify},
+                 {"scrub_bytes_per_second", options.scrub_bytes_per_second},
+                 {"drain_timeout", start.drain_timeout}});
+  if (!options.clients.allow.empty()) {
+    fields.push_back({"tls_allow", absl::StrJoin(options.clients.allow, ",")});
+  }
   if (!options.advertise.empty()) {
     fields.push_back({"advertise", options.advertise});
   }
@@ -43,13 +50,13 @@ void LogStarting(const ServerStart& start) {
 
 void LogServing(const SamplerServer& server, const Store& store,
                 const std::string& address, absl::Duration loading) {
-  const std::string served = absl::StrJoin(store.mapped_partitions(), ",");
   const ServerOptions& options = server.options();
   const ConnectionLimits connections = DecideLimits(options.connections);
-  LogInfo(LogComponent::kServer,
-          StrCat("serving partitions [", served, "] of ",
-                 store.partition_count(), " on ", address),
-          {{"store_uuid", store.manifest().uuid},
+  LogInfo(LogComponent::kServer, "serving",
+          {{"partitions", absl::StrJoin(store.mapped_partitions(), ",")},
+           {"parts", store.partition_count()},
+           {"address", address},
+           {"store_uuid", store.manifest().uuid},
            {"fingerprint", store.manifest().fingerprint},
            {"threads", options.threads},
            {"max_inflight_bytes", options.max_inflight_bytes},

@@ -21,13 +21,15 @@ struct ServerStart {
   std::string partitions;  // "0,2" or "all"
   std::string metrics;     // HOST:PORT; empty for none
   MemoryOptions memory;
+  bool verify = false;           // checks all files before it serves
+  std::string drain_timeout;     // "30s"
   const ServerOptions& options;  // must outlive this
 };
 
 // Comes first, before the store is opened.
 void LogStarting(const ServerStart& start);
 
-// The server answers at `address` since `loading` after its start.
+// The server answers at `address`; loading took `loading`.
 void LogServing(const SamplerServer& server, const Store& store,
                 const std::string& address, absl::Duration loading);
 

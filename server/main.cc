@@ -230,8 +230,8 @@ absl::StatusOr<std::unique_ptr<StatusPages>> StartPages(const Arguments& args) {
   auto pages = StatusPages::Start(address);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (pages.ok()) {
-    LogInfo(LogComponent::kServer,
-            StrCat("metrics and health at http://", (*pages)->address()));
+    LogInfo(LogComponent::kServer, "listening for metrics",
+            {{"url", StrCat("http://", (*pages)->address(), "/")}});
   }
   return pages;
 }
@@ -258,17 +258,17 @@ absl::StatusOr<LoadedStore> OpenStore(const Arguments& args) {
 }
 
 void DrainAndStop(SamplerServer& server, absl::Duration timeout) {
-  LogInfo(LogComponent::kServer,
-          StrCat("draining, for up to ", absl::FormatDuration(timeout)),
-          {{"why", InterruptName()}});
+  LogInfo(
+      LogComponent::kServer, "draining",
+      {{"why", InterruptName()}, {"timeout", absl::FormatDuration(timeout)}});
   const SteadyTime start = SteadyNow();
   if (server.Drain(timeout)) {
     LogInfo(LogComponent::kServer, "drained",
             {{"seconds", LogSeconds(SteadyNow() - start)}});
   } else {
     LogWarning(LogComponent::kServer,
-               StrCat("calls were still running after ",
-                      absl::FormatDuration(timeout), "; ending them"));
+               "calls were still running and are ended now",
+               {{"timeout", absl::FormatDuration(timeout)}});
   }
   server.Stop();
 }
@@ -324,6 +324,8 @@ absl::Status Serve(const Arguments& args) {
                .partitions = args.partition,
                .metrics = args.metrics.text(),
                .memory = MemoryOf(args),
+               .verify = args.verify,
+               .drain_timeout = absl::FormatDuration(waits.drain),
                .options = options});
   const absl::Status status = ServeWith(args, options, waits.drain);
   LogEnded(status, SteadyNow() - start);

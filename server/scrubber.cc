@@ -5,7 +5,6 @@
 #include <optional>
 #include <string>
 
-#include "absl/strings/str_format.h"
 #include "common/base/log.h"
 #include "common/base/status_lines.h"
 #include "common/base/strings.h"
@@ -47,14 +46,10 @@ void Scrubber::Run() {
     if (!ReadAll()) return;
     ++rounds_;
     if (failures_before != failures_) {
-      LogInfo(LogComponent::kScrub,
-              StrCat("scrub: read ", bytes_ - before, " bytes in ",
-                     absl::FormatDuration(absl::Trunc(SteadyNow() - start,
-                                                      absl::Milliseconds(100))),
-                     "; ",
-                     failures_ == 0
-                         ? "all files are intact"
-                         : StrCat("damaged or unreadable files: ", failures_)));
+      LogInfo(LogComponent::kScrub, "all files read",
+              {{"bytes", bytes_ - before},
+               {"seconds", LogSeconds(SteadyNow() - start)},
+               {"damaged_files", failures_}});
     }
     failures_before = failures_;
     if (!WaitUntil(start + kMinRound)) return;
@@ -89,14 +84,15 @@ bool Scrubber::ReadFile(const Store& store, const FileInfo& file) {
 void Scrubber::NoteOnDisk(const FileInfo& file, const absl::Status& error,
                           bool loaded) {
   if (!absl::IsDataLoss(error)) {
-    LogWarning(LogComponent::kScrub, StrCat("scrub: ", FirstLine(error)));
+    LogWarning(LogComponent::kScrub, "a file cannot be read",
+               {{"file", file.path}, {"error", FirstLine(error)}});
   } else if (!loaded) {
     damage_.Note(file.path, error);
   } else if (reported_.insert(file.path).second) {
     LogError(LogComponent::kScrub,
-             StrCat("scrub: ", FirstLine(error),
-                    "; the server continues with the copy in memory, but a "
-                    "restart would read the file: restore it from a copy"));
+             "a file is damaged, but its copy in memory is served\nrestore it "
+             "from a copy before a restart reads it",
+             {{"file", file.path}, {"error", FirstLine(error)}});
   }
 }
 

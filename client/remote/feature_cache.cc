@@ -310,11 +310,10 @@ absl::StatusOr<std::shared_ptr<CachedColumn>> FeatureCache::NewColumn(
     TypeIndex type, DType cast) const {
   const NodeType& nodes = manifest_.schema.node_types[type];
   if (!nodes.has_hotness) {
-    LogWarning(
-        LogComponent::kLoader,
-        StrCat("nodes of type ", nodes.name,
-               " are not ordered by hotness, so the cache holds arbitrary "
-               "rows; partition the store again to order them"));
+    LogWarning(LogComponent::kLoader,
+               "nodes are not ordered by hotness, so the cache holds arbitrary "
+               "rows\npartition the store again to order them",
+               {{"type", nodes.name}});
   }
   const ColumnSpec spec = WireFeature(manifest_.schema, type, cast);
   auto column = std::make_shared<CachedColumn>();

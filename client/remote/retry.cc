@@ -76,6 +76,19 @@ bool WarningDue(int partition, SteadyTime now) {
   return true;
 }
 
+void WarnOfRetries(const absl::Status& failure, const ErrorInfo& info,
+                   absl::Duration left) {
+  LogFields fields;
+  if (info.partition.has_value()) {
+    fields.push_back({"partition", *info.partition});
+  }
+  fields.push_back({"seconds_left",
+                    absl::ToInt64Seconds(absl::Ceil(left, absl::Seconds(1)))});
+  fields.push_back({"error", FirstLine(failure)});
+  LogWarning(LogComponent::kLoader, StrCat("retrying calls", AdviceOf(failure)),
+             fields);
+}
+
 }  // namespace
 
 absl::Duration Retry::ShareOf(SteadyTime unavailable, SteadyTime now) const {
@@ -152,11 +165,7 @@ absl::StatusOr<absl::Duration> Retry::After(const absl::Status& failure,
                          info);
   }
   if (end.patience - left >= kWarnAfter && WarningDue(partition, now)) {
-    LogWarning(
-        LogComponent::kLoader,
-        StrCat(FirstLine(failure), "; retrying", OfPartition("calls to", info),
-               " for ",
-               absl::FormatDuration(absl::Ceil(left, absl::Seconds(1)))));
+    WarnOfRetries(failure, info, left);
   }
   MutexLock lock(&mutex_);
   const absl::Duration wait = std::max(backoff_ * Jitter(), info.retry_after);

@@ -203,7 +203,7 @@ void OptionSources::DropMisspeltVariables() {
     const std::string meant = MeantVariable(name, read);
     if (meant.empty()) continue;
     LogWarning(LogComponent::kCli, StrCat(app_.get_name(), " does not read ",
-                                          name, "; did you mean ", meant, "?"));
+                                          name, "\ndid you mean ", meant, "?"));
     misspelt.insert(name);
   }
   for (const std::string& name : misspelt) unsetenv(name.c_str());

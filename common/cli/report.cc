@@ -215,7 +215,7 @@ ExitStatus ReportStatus(const CLI::App& app, const OptionSources& sources,
   const std::string name = FullName(app);
   if (absl::IsCancelled(status) && Interrupted()) {
     if (CurrentLogFormat() == LogFormat::kJson) {
-      PrintLastEvent("interrupted");
+      LogInfo("interrupted", {{"why", InterruptName()}});
     } else {
       std::cerr << name << ": interrupted" << std::endl;
     }

@@ -24,7 +24,8 @@ std::string DescribeParseError(const CLI::App& app,
 
 // The following two print to stderr one line that says what went wrong and one
 // that says what to do, each after the name of the program; or, if the log is
-// JSON, one event of the level "error". Bytes that are not text, as in damaged
+// JSON, one event of the level "error". That a program was interrupted is one
+// line, or an event of the level "info". Bytes that are not text, as in damaged
 // files or strange paths, appear as \xNN. If a wrong value is not from the
 // command line, they say where it comes from.
 

@@ -227,10 +227,10 @@ void ListeningSocket::DropConnection(int listener) {
   const SteadyTime now = SteadyNow();
   if (dropped_ == reported_ || now < next_warning_) return;
   LogWarning(LogComponent::kServer,
-             StrCat(field_, " ", address_,
-                    ": out of file descriptors (ulimit -n); connections "
-                    "closed: ",
-                    dropped_ - reported_));
+             "connections refused\nraise the limit of open files (ulimit -n)",
+             {{"count", dropped_ - reported_},
+              {"reason", "out of file descriptors"},
+              {field_, address_}});
   reported_ = dropped_;
   next_warning_ = now + kWarningInterval;
 }

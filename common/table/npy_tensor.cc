@@ -156,11 +156,11 @@ absl::StatusOr<bool> EdgesAreColumns(const std::string& name, ElementType type,
                "[E, 2]"));
   }
   if (shape[0] == 2 && shape[1] == 2) {
-    LogWarning(StrCat(
-        name,
-        ": shape [2, 2] is read as [2, E], sources in the first row and "
-        "destinations in the second; if each row is meant to be an edge, save "
-        "the transposed array"));
+    LogWarning(
+        "shape [2, 2] is read as [2, E], sources in the first row and "
+        "destinations in the second\nif each row is meant to be an edge, save "
+        "the transposed array",
+        {{"file", name}});
   }
   return shape[0] == 2;
 }

@@ -12,6 +12,7 @@
 #include "common/cuda/sample/cuda_feature_rows.h"
 #include "common/cuda/sample/cuda_neighbor_drawer.h"
 #include "common/cuda/sample/cuda_topology_sampler.h"
+#include "common/sample/memory_options.h"
 #include "common/tier/device_tier.h"
 
 namespace millrace {
@@ -31,10 +32,13 @@ absl::StatusOr<cuda::SamplingDevice> MakeSamplingDevice(
   made.workers = std::make_unique<cuda::DeviceWorkers>(device);
   MILLRACE_ASSIGN_OR_RETURN(const cuda::DeviceMemoryUse use,
                             cuda::MemoryUseOf(device));
-  LogInfo(StrCat("CUDA device ", device, " (", info.name, ") samples from ",
-                 pinned ? "pinned" : "its", " memory; ", made.graph->bytes(),
-                 " bytes of the graph are in its own, ", use.free_bytes, " of ",
-                 use.total_bytes, " are free"));
+  LogInfo(LogComponent::kStore, "a GPU samples",
+          {{"gpu", device},
+           {"name", info.name},
+           {"memory", WordOf(pinned ? MemoryTier::kPinned : MemoryTier::kCuda)},
+           {"bytes", made.graph->bytes()},
+           {"free_bytes", use.free_bytes},
+           {"total_bytes", use.total_bytes}});
   return made;
 }
 
@@ -96,9 +100,11 @@ absl::StatusOr<DeviceRows> MakeDeviceFeatures(
   for (const int device : gpus) {
     MILLRACE_ASSIGN_OR_RETURN(const cuda::DeviceMemoryUse use,
                               cuda::MemoryUseOf(device));
-    LogInfo(StrCat("CUDA device ", device, " holds ",
-                   rows->features().bytes_each(), " bytes of feature rows; ",
-                   use.free_bytes, " of ", use.total_bytes, " are free"));
+    LogInfo(LogComponent::kStore, "a GPU holds feature rows",
+            {{"gpu", device},
+             {"bytes", rows->features().bytes_each()},
+             {"free_bytes", use.free_bytes},
+             {"total_bytes", use.total_bytes}});
   }
   return DeviceRows{rows, rows->features().bytes_each() * gpus.size()};
 }

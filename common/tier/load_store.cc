@@ -110,9 +110,10 @@ absl::Status StoreLoader::Copy(Store::Content content, MemoryTier tier) {
   const auto add = [&] {
     loaded_.copies.push_back({graph ? "graph" : "features", WordOf(tier),
                               store_->loaded_bytes(content)});
-    LogInfo(StrCat(graph ? "the graph takes " : "features take ",
-                   store_->loaded_bytes(content), " bytes of ",
-                   tier == MemoryTier::kPinned ? "pinned memory" : "RAM"));
+    LogInfo(LogComponent::kStore, "copied to memory",
+            {{"content", graph ? "graph" : "features"},
+             {"memory", WordOf(tier)},
+             {"bytes", store_->loaded_bytes(content)}});
     return absl::OkStatus();
   };
   if (pinned) return add();
@@ -231,16 +232,18 @@ absl::Status CheckRoom(const std::vector<int>& gpus) {
   return absl::OkStatus();
 }
 
-// Calls `load` with the best tier that is possible. `what` is "the graph is" or
-// "features are".
+// Calls `load` with the best tier that is possible. `content` is "graph" or
+// "features".
 template <typename Load>
-absl::Status LoadBest(std::string_view what, bool may_use_ram, Load load) {
+absl::Status LoadBest(std::string_view content, bool may_use_ram, Load load) {
   absl::Status why;
-  for (const auto& [tier, name] : {std::pair(MemoryTier::kCuda, "a GPU's"),
-                                   std::pair(MemoryTier::kPinned, "pinned")}) {
+  for (const MemoryTier tier : {MemoryTier::kCuda, MemoryTier::kPinned}) {
     const absl::Status status = load(tier);
     if (status.ok()) return status;
-    LogInfo(StrCat(what, " not in ", name, " memory: ", FirstLine(status)));
+    LogInfo(LogComponent::kStore, "memory not used",
+            {{"content", content},
+             {"memory", WordOf(tier)},
+             {"why", FirstLine(status)}});
     why.Update(status);
   }
   return may_use_ram ? load(MemoryTier::kRam) : why;
@@ -267,13 +270,13 @@ absl::StatusOr<LoadedStore> LoadStore(std::unique_ptr<Store> store,
   const bool may_use_ram = options.fallback == DeviceFallback::kAllow;
   MILLRACE_RETURN_IF_ERROR(
       options.graph == MemoryTier::kAuto
-          ? LoadBest("the graph is", may_use_ram, load_graph_with_room)
+          ? LoadBest("graph", may_use_ram, load_graph_with_room)
           : loader.LoadGraph(options.graph));
   // After the graph, which gains more from the memory of a device.
-  MILLRACE_RETURN_IF_ERROR(options.features == MemoryTier::kAuto
-                               ? LoadBest("features are", /*may_use_ram=*/true,
-                                          load_features_with_room)
-                               : loader.LoadFeatures(options.features));
+  MILLRACE_RETURN_IF_ERROR(
+      options.features == MemoryTier::kAuto
+          ? LoadBest("features", /*may_use_ram=*/true, load_features_with_room)
+          : loader.LoadFeatures(options.features));
   return loader.Finish();
 }
 

@@ -5,7 +5,6 @@
 
 #include "common/base/log.h"
 #include "common/base/status_lines.h"
-#include "common/base/strings.h"
 #include "common/sample/gather_columns.h"
 
 namespace millrace {
@@ -13,8 +12,9 @@ namespace millrace {
 bool DeviceFailure::Note(const absl::Status& status) {
   if (!absl::IsUnavailable(status)) return false;
   if (!noted_.exchange(true)) {
-    LogWarning(
-        StrCat(FirstLine(status), "; from now on the CPU does its work"));
+    LogWarning(LogComponent::kStore,
+               "a GPU has failed: from now on the CPU does its work",
+               {{"error", FirstLine(status)}});
   }
   return true;
 }

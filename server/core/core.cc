@@ -2,11 +2,11 @@
 #include "server/core/core.h"
 
 #include <algorithm>
-#include <thread>
 #include <utility>
 
 #include "common/base/host_memory.h"
 #include "common/base/log.h"
+#include "common/base/processors.h"
 #include "common/base/random_hex.h"
 #include "common/base/status_lines.h"
 #include "common/base/status_macros.h"
@@ -32,10 +32,7 @@ constexpr uint64_t kMinLeafBytes = 192 << 20;
 constexpr size_t kInstanceDigits = 16;
 
 ServerOptions Complete(ServerOptions options) {
-  if (options.threads < 1) {
-    options.threads =
-        std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  }
+  if (options.threads < 1) options.threads = UsableProcessors();
   if (options.max_inflight_bytes == 0) {
     options.max_inflight_bytes = HostMemoryBytes() / 4;
   }
@@ -196,8 +193,8 @@ absl::StatusOr<bool> ServerCore::Draw(int partition, const DrawContext& context,
 
 absl::Status ServerCore::DeviceError(const absl::Status& status) {
   if (absl::IsUnavailable(status) && !device_failed.exchange(true)) {
-    LogError(LogComponent::kServer,
-             StrCat(FirstLine(status), "; restart this server"));
+    LogError(LogComponent::kServer, "a GPU has failed\nrestart this server",
+             {{"error", FirstLine(status)}});
     if (on_device_failure != nullptr) on_device_failure();
   }
   if (absl::IsResourceExhausted(status) && !SaysWhenToRetry(status)) {

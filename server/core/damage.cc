@@ -14,6 +14,12 @@
 #include "server/load/refusal.h"
 
 namespace millrace {
+namespace {
+
+constexpr char kRestore[] =
+    "restore the store from a copy and restart the server";
+
+}  // namespace
 
 Damage::Damage(std::filesystem::path folder, std::vector<int> partitions)
     : folder_(std::move(folder)), partitions_(std::move(partitions)) {}
@@ -43,8 +49,8 @@ void Damage::Note(std::string_view file, const absl::Status& error) {
   }
   for (const int part : news) {
     LogError(
-        LogComponent::kScrub,
-        StrCat("partition ", part, " is no longer served: ", FirstLine(error)));
+        LogComponent::kScrub, StrCat("partition no longer served\n", kRestore),
+        {{"partition", part}, {"file", file}, {"error", FirstLine(error)}});
     if (listener) listener(part);
   }
 }
@@ -64,8 +70,8 @@ absl::Status Damage::Check(int partition) const {
   MutexLock lock(&mutex_);
   const auto found = damaged_.find(partition);
   if (found == damaged_.end()) return absl::OkStatus();
-  const absl::Status damaged = absl::DataLossError(StrCat(
-      found->second, "\nrestore the store from a copy and restart the server"));
+  const absl::Status damaged =
+      absl::DataLossError(StrCat(found->second, "\n", kRestore));
   return WithErrorInfo(WithRefusal(damaged, RefusalReason::kDamaged),
                        {.partition = partition, .moved = true});
 }

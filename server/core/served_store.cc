@@ -12,6 +12,7 @@
 
 #include "absl/time/time.h"
 #include "common/base/log.h"
+#include "common/base/status_lines.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/file/file.h"
@@ -129,7 +130,9 @@ bool ServedStore::LookForSplits(const Store& seen) {
   if (std::exchange(complaint_, complaint) != complaint && !refreshed.ok()) {
     LogWarning(
         LogComponent::kStore,
-        StrCat(FirstLine(refreshed), "; serving what was there at the start"));
+        StrCat("new splits cannot be read: serving what was there at the start",
+               AdviceOf(refreshed)),
+        {{"error", FirstLine(refreshed)}});
   }
   MutexLock lock(&mutex_);
   refreshing_ = false;
@@ -154,8 +157,7 @@ absl::Status ServedStore::Refresh() {
   const size_t splits = manifest.splits.size() + manifest.edge_splits.size();
   states_.push_back(std::make_unique<const State>(*std::move(store), before));
   now_.store(states_.back().get(), std::memory_order_release);
-  LogInfo(LogComponent::kStore,
-          StrCat("the store now has ", splits, " splits"));
+  LogInfo(LogComponent::kStore, "splits added", {{"splits", splits}});
   return absl::OkStatus();
 }
 

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "common/base/log.h"
-#include "common/base/strings.h"
 
 namespace millrace {
 namespace {
@@ -96,27 +95,25 @@ uint64_t Acceptor::Unreported::Add() {
 void Acceptor::WarnOfRefusal(const std::string& address, Verdict verdict) {
   const uint64_t count = unreported_refusals_.Add();
   if (count == 0) return;
-  if (verdict == Verdict::kTooMany) {
-    LogWarning(LogComponent::kServer,
-               StrCat("connections refused: ", count, ", the last one from ",
-                      address, "; ", limits_.all,
-                      " are open, as many as max_connections allows"));
-  } else {
-    LogWarning(LogComponent::kServer,
-               StrCat("connections refused: ", count, ", the last one from ",
-                      address, ", which has ", limits_.per_address,
-                      " open, as many as max_connections_per_address allows"));
-  }
+  const bool all = verdict == Verdict::kTooMany;
+  LogWarning(
+      LogComponent::kServer, "connections refused",
+      {{"count", count},
+       {"last_address", address},
+       {"reason", all ? "max_connections" : "max_connections_per_address"},
+       {"limit", all ? limits_.all : limits_.per_address}});
 }
 
 void Acceptor::WarnOfEnd(const std::string& ended, const std::string& address) {
   const uint64_t count = unreported_ends_.Add();
   if (count == 0) return;
-  LogWarning(
-      LogComponent::kServer,
-      StrCat("connections ended to make room for other addresses: ", count,
-             ", the last one from ", ended, ", for ", address, "; ",
-             limits_.all, " are open, as many as max_connections allows"));
+  LogWarning(LogComponent::kServer,
+             "connections ended to make room for other addresses",
+             {{"count", count},
+              {"last_address", ended},
+              {"last_for", address},
+              {"reason", "max_connections"},
+              {"limit", limits_.all}});
 }
 
 }  // namespace millrace

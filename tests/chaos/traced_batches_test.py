@@ -59,7 +59,12 @@ def train(binary, folder, peers):
 
 def check_lives(trainer, logs):
     """Checks what programs say at their starts and ends."""
+    (setup,) = of(trainer, "starting")
+    check(setup["version"] and setup["source"].startswith("servers @") and
+          setup["tls"] == "off" and setup["trace_slow"] == "40ms" and
+          setup["partition_wait"] == "5m" and setup["threads"] == 1, setup)
     (start,) = of(trainer, "training")
+    check(trainer.index(setup) < trainer.index(start), setup, start)
     check(start["model"] == "sage" and start["world"] == 2 and
           start["rank"] == 0 and start["device"] == "cpu", start)
     # The launcher adds the rank to what its workers log.
@@ -72,7 +77,11 @@ def check_lives(trainer, logs):
         check(log[0]["message"] == "starting", log[0])
         check(log[0]["partitions"] == str(part) and log[0]["tls"] == "off",
               log[0])
-        (serving,) = [event for event in log if "store_uuid" in event]
+        (serving,) = of(log, "serving")
+        check(serving["partitions"] == str(part) and serving["parts"] == 2,
+              serving)
+        for name in ("store_uuid", "fingerprint"):
+            check(serving[name] == start[name], name, serving, start)
         check(serving["threads"] == 2 and serving["max_inflight_bytes"] > 0,
               serving)
         check(log[-1]["message"] == "ended" and log[-1]["why"] == "SIGTERM",
@@ -109,7 +118,8 @@ def check_trace(trainer, home, owner, slow_address):
             check(there[f"{hop}_ms"] >= there[f"{hop}_wait_ms"] >= 2 * DELAY,
                   there)
         check(there["total_ms"] + 1 >= there["queue_ms"] + there["sample_ms"] +
-              there["gather_ms"], there)
+              there["gather_ms"] + there["leaf_queue_ms"] +
+              there["finish_ms"], there)
         check(there["sample_ms"] + 1 >= sum(there[f"{hop}_ms"]
                                             for hop in hops), there)
     check(followed > 0, "no request id is in all logs")
@@ -117,10 +127,11 @@ def check_trace(trainer, home, owner, slow_address):
 
 
 def check_rate(log):
-    """At most 10 traces a second; over 2 clock seconds that is 20 and those of
-    two borders."""
-    seconds = collections.Counter(event["time"][:19] for event in log
-                                  if event["message"].startswith("slow "))
+    """At most 10 traces of each kind a second, so at most 20 in a second of
+    the clock."""
+    seconds = collections.Counter(
+        (event["time"][:19], event["message"]) for event in log
+        if event["message"].startswith("slow "))
     check(max(seconds.values(), default=0) <= 20, seconds)
 
 

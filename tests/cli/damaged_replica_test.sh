@@ -77,7 +77,7 @@ start_server three intact 1
 same_batches "before the damage"
 damage "a/$indices" ff
 same_batches "one replica has neighbours out of range"
-await_text "partition 0 is no longer served: .*$indices" server-one.txt
+await_text "partition no longer served.* partition=0 file=$indices" server-one.txt
 "$bin/millrace" status --servers @fleet.list >status.txt ||
   fail "the fleet has all partitions"
 grep -q "${ADDRESSES[one]}.*partition 0 is damaged: .*$indices" status.txt ||
@@ -98,14 +98,14 @@ start_server one a 0 --scrub 200M
 start_server two b 0 --scrub 200M
 start_server three intact 1 --scrub 200M
 for name in one two three; do
-  await_text 'scrub: read .* all files are intact' "server-$name.txt"
+  await_text 'all files read .* damaged_files=0$' "server-$name.txt"
 done
 damage "a/$features" 3c
-await_text "partition 0 is no longer served: .*$features" server-one.txt
-await_text 'scrub: read .* damaged or unreadable files: 1$' server-one.txt
+await_text "partition no longer served.* partition=0 file=$features" server-one.txt
+await_text 'all files read .* damaged_files=1$' server-one.txt
 same_batches "one replica has other features"
 damage "b/$features" 3c
-await_text "partition 0 is no longer served: .*$features" server-two.txt
+await_text "partition no longer served.* partition=0 file=$features" server-two.txt
 ends_with_all_names "$features"
 ! grep -q "no longer served" server-three.txt ||
   fail "an intact server complains"

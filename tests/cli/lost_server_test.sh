@@ -59,7 +59,7 @@ await_client() {
 # Waits until the client says that it waits for partition 1.
 await_warning() {
   local until=$((SECONDS + 30))
-  until grep -q 'retrying calls to partition 1' client.txt; do
+  until grep -q 'retrying calls.* partition=1 ' client.txt; do
     kill -0 "$client" 2>/dev/null || fail "the client ended without partition 1"
     ((SECONDS < until)) || fail "the client does not say what it waits for"
     sleep 0.05

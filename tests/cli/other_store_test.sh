@@ -80,7 +80,7 @@ for signal in INT TERM; do
   start_group "$bin/millrace" digest --servers 127.0.0.1:1 "${job[@]}" \
     >out.txt 2>client.txt
   client=$STARTED
-  await_text 'no server of the fleet answers.*waiting for' client.txt
+  await_text 'waiting for servers.* error="no server of the fleet answers' client.txt
   kill "-$signal" "$client"
   status=0
   wait "$client" || status=$?

@@ -141,7 +141,7 @@ def test_log_in_terminal():
     before, _, after = rest.partition(OWN_SCREEN)
     assert b'"component"' not in before, before
     line = json.loads(after)
-    assert (line["level"], line["message"]) == ("error", "interrupted"), line
+    assert (line["level"], line["message"]) == ("info", "interrupted"), line
 
 
 def test_json():

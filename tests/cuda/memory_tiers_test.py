@@ -186,10 +186,10 @@ class MemoryTiersTest(unittest.TestCase):
                                "auto", "--feature-memory", "auto",
                                PTXEMU_DRIVER="0")
         self.expect_right(run)
-        for words in ("the graph is not in a GPU's memory: ",
-                      "the graph is not in pinned memory: ",
-                      "features are not in a GPU's memory: "):
-            self.assertEqual(run.stderr.count(words), 1, run.stderr)
+        for words in ("content=graph memory=cuda", "content=graph memory=pinned",
+                      "content=features memory=cuda"):
+            self.assertEqual(run.stderr.count(f"memory not used {words} why="),
+                             1, run.stderr)
 
     def test_what_does_not_fit_is_refused_with_both_numbers(self):
         for options in (ON_GPU, ("--feature-memory", "cuda")):
@@ -206,8 +206,9 @@ class MemoryTiersTest(unittest.TestCase):
                                "auto", "--json", "--batches", "1",
                                PTXEMU_MEMORY="3000000")
         self.assertEqual(run.returncode, 0, run.stderr)
-        self.assertIn("the graph is not in a GPU's memory: ", run.stderr)
-        self.assertIn("samples from pinned memory", run.stderr)
+        self.assertIn("memory not used content=graph memory=cuda why=",
+                      run.stderr)
+        self.assertRegex(run.stderr, "a GPU samples gpu=0 .* memory=pinned ")
         self.assertGreater(json.loads(run.stdout.splitlines()[-1])["gpu_hops"],
                            0)
 
@@ -216,10 +217,10 @@ class MemoryTiersTest(unittest.TestCase):
                                "auto", PTXEMU_MEMORY="10000000",
                                PTXEMU_TAKEN="9500000")
         self.expect_right(run)
-        for memory in ("a GPU's", "pinned"):
+        for memory in ("cuda", "pinned"):
             self.assertRegex(
-                run.stderr, f"the graph is not in {memory} memory: only "
-                "[0-9]+ of 10000000 bytes of CUDA device 0 would be left")
+                run.stderr, f'content=graph memory={memory} why="only '
+                "[0-9]+ of 10000000 bytes of CUDA device 0 would be left')
 
     def test_a_lost_device(self):
         """Also by errors that would mean, before a device is open, that it

@@ -81,7 +81,7 @@ class NoDriverTest(unittest.TestCase):
             _, rest = server.communicate(timeout=60)
         errors = "".join(lines) + rest
         self.assertEqual(server.returncode, 0, errors)
-        self.assertIn("the graph is not in a GPU's memory: ", errors)
+        self.assertIn("memory not used content=graph memory=cuda why=", errors)
 
 
 def has_driver():

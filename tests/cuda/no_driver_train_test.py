@@ -53,7 +53,8 @@ class NoDriverTrainTest(unittest.TestCase):
             with self.subTest(command=command):
                 run = self.train(*command, "--device", "cuda")
                 self.assertEqual(run.returncode, 1, run.stderr)
-                lines = run.stderr.splitlines()
+                lines = [line for line in run.stderr.splitlines()
+                         if " info train starting " not in line]
                 self.assertEqual(len(lines), 2, run.stderr)
                 self.assertIn(REASON, lines[0])
                 self.assertIn("driver 580 or later", lines[1])
@@ -66,7 +67,7 @@ class NoDriverTrainTest(unittest.TestCase):
             with self.subTest(program=program):
                 run = self.train(program, "--device", "auto")
                 self.assertEqual(run.returncode, 0, run.stderr)
-                self.assertIn("training on the CPU: ", run.stderr)
+                self.assertIn("training on the CPU why=", run.stderr)
                 self.assertIn(REASON, run.stderr)
                 self.assertEqual(losses(run.stdout), losses(plain.stdout))
 

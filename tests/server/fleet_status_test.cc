@@ -147,7 +147,10 @@ TEST(PrintFleetStatusTest, PassesOnHostileTexts) {
 }
 
 TEST(PrintFleetStatusTest, StartingServerSaysSo) {
-  EXPECT_EQ(Json::parse(PrintStartingStatus())["state"], "starting");
+  const Json json = Json::parse(PrintStartingStatus());
+  EXPECT_EQ(json["state"], "starting");
+  EXPECT_THAT(json["version"].get<std::string>(),
+              ::testing::MatchesRegex("[0-9]+\\.[0-9]+\\.[0-9]+.*"));
 }
 
 }  // namespace

@@ -25,16 +25,22 @@ TEST(LogStartingTest, SaysWhatTheUserGave) {
   options.advertise = "public.example:7001";
   options.peers = "@servers";
   options.trace_slow = absl::Milliseconds(500);
+  options.scrub_bytes_per_second = 20'000'000;
+  options.clients.allow = {"a.example", "b"};
   const CapturedLog log;
   LogStarting({.store = "cora",
                .partitions = "0,2",
                .metrics = "127.0.0.1:7080",
                .memory = {},
+               .verify = true,
+               .drain_timeout = "30s",
                .options = options});
   for (const char* field :
-       {"store=cora", "partitions=0,2", "listen=0.0.0.0:7000",
-        "advertise=public.example:7001", "metrics=127.0.0.1:7080",
-        "peers=@servers", "trace_slow=500ms", "tls=off"}) {
+       {"verify=true", "drain_timeout=30s", "scrub_bytes_per_second=20000000",
+        "tls_allow=a.example,b", "store=cora", "partitions=0,2",
+        "listen=0.0.0.0:7000", "advertise=public.example:7001",
+        "metrics=127.0.0.1:7080", "peers=@servers", "trace_slow=500ms",
+        "tls=off"}) {
     EXPECT_THAT(log.text(), HasSubstr(" " + std::string(field)));
   }
 }
@@ -46,8 +52,11 @@ TEST(LogStartingTest, LeavesOutWhatTheUserDidNotGive) {
                .partitions = "all",
                .metrics = "",
                .memory = {},
+               .verify = false,
+               .drain_timeout = "30s",
                .options = options});
-  for (const char* field : {"advertise", "metrics", "peers", "trace_slow"}) {
+  for (const char* field :
+       {"advertise", "metrics", "peers", "trace_slow", "tls_allow"}) {
     EXPECT_THAT(log.text(), Not(HasSubstr(field)));
   }
 }

@@ -111,8 +111,8 @@ TEST_F(StatusPagesTest, ServerOfSomePartitionsWithoutPeersSaysSo) {
   testing::CapturedLog log;
   serve("");
   EXPECT_THAT(log.text(),
-              HasSubstr("this server has 1 of 2 partitions and no peers: "
-                        "it answers leaf calls"));
+              HasSubstr("no peers: batches that need other partitions fail "
+                        "partitions=1 parts=2"));
   EXPECT_THAT(Get("/readyz"),
               AllOf(StartsWith(kYes),
                     EndsWith("ready for leaf calls only: this server has some "
@@ -133,7 +133,8 @@ TEST_F(StatusPagesTest, ShowMetricsInPrometheusFormat) {
 }
 
 TEST_F(StatusPagesTest, ShowTheFleetToPeople) {
-  EXPECT_THAT(Get("/status.json"), HasSubstr("\"state\":\"starting\""));
+  EXPECT_THAT(Get("/status.json"),
+              HasSubstr("\"state\":\"starting\",\"version\":\""));
   ServerOptions options;
   options.advertise = "this.example:7000";
   const auto server = Serve(options);

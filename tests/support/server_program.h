@@ -104,7 +104,7 @@ class Program {
   const std::string& log() const { return log_; }
   // The port of --metrics HOST:PORT. Call once the log contains "serving".
   int metrics_port() const {
-    const std::string text = "metrics and health at http://";
+    const std::string text = "listening for metrics url=http://";
     const size_t start = log_.find(text);
     EXPECT_NE(start, std::string::npos) << log_;
     if (start == std::string::npos) return 0;

@@ -82,9 +82,11 @@ TEST_F(LoadStoreTest, ChoosesTheBestMemoryThereIs) {
   EXPECT_EQ(PlacesOf(*loaded->store).graph, !on_device.ok());
   if (on_device.ok()) return;
   const std::string message(on_device.status().message());
-  EXPECT_THAT(log.text(), HasSubstr("the graph is not in a GPU's memory: " +
-                                    message.substr(0, message.find('\n'))));
-  EXPECT_THAT(log.text(), HasSubstr("the graph is not in pinned memory: "));
+  EXPECT_THAT(log.text(),
+              HasSubstr("memory not used content=graph memory=cuda why=\"" +
+                        message.substr(0, message.find('\n'))));
+  EXPECT_THAT(log.text(),
+              HasSubstr("memory not used content=graph memory=pinned why="));
 }
 
 TEST_F(LoadStoreTest, LetsDevicesReadPinnedFeaturesForBatchesThatGoThere) {

@@ -123,7 +123,8 @@ TEST_F(UntilFailureTest, SamplesOnTheDeviceUntilItFails) {
   EXPECT_FALSE(Draw(drawer).value());
   EXPECT_EQ(device_.calls, 3) << "a device that has failed is not used again";
   const std::string line =
-      std::string(kFailed) + "; from now on the CPU does its work";
+      "a GPU has failed: from now on the CPU does its work error=\"" +
+      std::string(kFailed);
   const size_t at = log.text().find(line);
   ASSERT_NE(at, std::string::npos);
   EXPECT_EQ(log.text().find(line, at + 1), std::string::npos) << log.text();

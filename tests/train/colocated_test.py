@@ -210,7 +210,7 @@ class ColocatedTest(unittest.TestCase):
             self.assertEqual(host.returncode, 0, stderr)
             told += stderr
         self.assertEqual(told.count("was killed by signal 9 (Killed)"), 3)
-        self.assertEqual(told.count("; starting it again in "), 3)
+        self.assertEqual(told.count("has ended and is started again "), 3)
         one = self.folder / "one.json"
         subprocess.run(self.command(self.work / "store", "--workers", 2,
                                     "--metrics-json", one, epochs=40),

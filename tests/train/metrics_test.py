@@ -21,8 +21,9 @@ import urllib.request
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from free_port import free_port  # noqa: E402  (its folder comes first)
 
+DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
 LIMIT = 120.0  # seconds
-ADDRESS = re.compile(r"status and metrics at http://([0-9.]+):(\d+)/")
+ADDRESS = re.compile(r"listening for metrics url=http://([0-9.]+):(\d+)/")
 
 
 def get(port, path="/metrics", method="GET"):
@@ -41,6 +42,22 @@ def metrics(port):
         name, value = line.rsplit(" ", 1)
         samples[name] = float(value)
     return samples
+
+
+def families(port):
+    """The types of all metrics, by name."""
+    return dict(re.findall(r"^# TYPE (\S+) (\S+)$", get(port)[0], re.M))
+
+
+def documented(page):
+    """What the tables of a page say of the types of metrics, by name."""
+    types = {}
+    for line in (DOCS / page).read_text().splitlines():
+        cells = line.split("|")
+        if line.startswith("| `") and len(cells) > 3:
+            for name in re.findall(r"`((?:millrace|process)_\w+)", cells[1]):
+                types[name] = cells[2]
+    return types
 
 
 class MetricsTest(unittest.TestCase):
@@ -253,14 +270,48 @@ class MetricsTest(unittest.TestCase):
         self.assertIn("--metrics", done.stderr)
         self.assertIn("cannot listen there", done.stderr)
 
-    def test_fleet_is_shown(self):
+    def serve(self, *more):
+        """Starts a server; returns it and its address."""
+        port = self.folder / f"{self.id()}.port"
         server = subprocess.Popen(
             [self.bin / "millrace-server", "--store", self.folder / "cora",
              "--partition", "0", "--listen", "127.0.0.1:0", "--port-file",
-             self.folder / "port"], stderr=subprocess.DEVNULL)
+             port, *map(str, more)], stderr=subprocess.DEVNULL)
         self.addCleanup(self.end, server)
-        self.wait_for((self.folder / "port").exists)
-        address = f"127.0.0.1:{(self.folder / 'port').read_text().strip()}"
+        self.wait_for(port.exists)
+        return server, f"127.0.0.1:{port.read_text().strip()}"
+
+    def check_documented(self, exported, types, absent=()):
+        """Compares names and types, in both directions."""
+        self.assertEqual(set(exported), set(types) - set(absent))
+        for name, kind in exported.items():
+            self.assertIn(kind, types[name], name)
+
+    def test_metrics_are_those_of_the_documentation(self):
+        page = free_port()
+        _, address = self.serve("--metrics", f"127.0.0.1:{page}", "--peers",
+                                "127.0.0.1:1", "--scrub", "100M")
+        _, (port,) = self.start(
+            "--servers", address, "--metrics", "127.0.0.1:0", "--epochs",
+            1000000, "--cache-ratio", "0.5", "--checkpoint",
+            self.folder / "documented", store=None)
+        self.wait_for(lambda: "millrace_trainer_last_checkpoint_timestamp_"
+                      "seconds" in metrics(port))
+        self.wait_for(lambda: "millrace_trainer_best_metric" in families(port))
+        servers = documented("protocol.md")
+        self.check_documented(
+            families(page), servers,
+            # Without GPUs and TLS.
+            ("millrace_gpu_memory_bytes", "millrace_gpu_memory_free_bytes",
+             "millrace_tls_certificate_expiry_timestamp_seconds"))
+        trainers = documented("training.md")
+        trainers.update((name, kind) for name, kind in servers.items()
+                        if name.startswith("process_") or
+                        name == "millrace_build_info")
+        self.check_documented(families(port), trainers)
+
+    def test_fleet_is_shown(self):
+        server, address = self.serve()
         _, (port,) = self.start(
             "--servers", address, "--metrics", "127.0.0.1:0", "--epochs",
             1000000, "--cache-ratio", "0.5", store=None)
@@ -268,7 +319,7 @@ class MetricsTest(unittest.TestCase):
             lambda: (lambda all: all["millrace_trainer_steps_total"] > 9 and
                      all)(metrics(port)))
         self.assertGreaterEqual(samples["millrace_client_calls_total"], 10)
-        self.assertEqual(samples['millrace_servers{state="ready"}'], 1)
+        self.assertEqual(samples['millrace_client_servers{state="ready"}'], 1)
         self.assertGreater(
             samples['millrace_client_cache_rows_total{result="hit"}'], 0)
         self.assertGreater(samples["millrace_client_received_bytes_total"], 0)
@@ -276,7 +327,7 @@ class MetricsTest(unittest.TestCase):
         self.assertEqual(fleet["servers"][0]["address"], address)
         server.kill()
         self.wait_for(lambda: metrics(port)[
-            'millrace_servers{state="unreachable"}'] == 1)
+            'millrace_client_servers{state="unreachable"}'] == 1)
         self.wait_for(lambda: metrics(port)["millrace_client_retries_total"])
 
 

@@ -139,10 +139,10 @@ absl::Status Collectives::Find(SteadyTime deadline) {
 
 void Collectives::WarnWithoutSecret() const {
   if (!group_.secret.empty()) return;
-  LogWarning(StrCat("ranks meet at ", meeting_point_.host, ":", group_.port,
-                    " without a secret: anyone who reaches that port can pass "
-                    "for a rank; give every rank the same "
-                    "rendezvous_secret"));
+  LogWarning(
+      "ranks meet without a secret: anyone who reaches that port can pass for "
+      "a rank\ngive every rank the same rendezvous_secret",
+      {{"address", StrCat(meeting_point_.host, ":", group_.port)}});
 }
 
 absl::Status Collectives::OpenStore(absl::Duration timeout,

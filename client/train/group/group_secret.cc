@@ -34,8 +34,10 @@ absl::StatusOr<std::string> ReadGroupSecret(const std::string& path) {
   }
   struct stat file = {};
   if (stat(path.c_str(), &file) == 0 && (file.st_mode & (S_IRGRP | S_IROTH))) {
-    LogWarning(StrCat("other users can read ", path,
-                      ", the secret of this group; chmod 600 ", path));
+    LogWarning(StrCat("other users can read the secret of this group\nchmod "
+                      "600 ",
+                      path),
+               {{"file", path}});
   }
   return secret;
 }

@@ -217,8 +217,9 @@ void ColocatedServer::Keeper::Keep() {
     }
     if (Interrupted()) return;
     if (SteadyNow() - start > kLongestPause) pause = kFirstPause;
-    LogWarning(StrCat(FirstLine(failure), "; starting it again in ",
-                      absl::FormatDuration(pause)));
+    LogWarning("the server has ended and is started again",
+               {{"pause", absl::FormatDuration(pause)},
+                {"error", FirstLine(failure)}});
     if (!Pause(pause)) return;
     pause = std::min(2 * pause, kLongestPause);
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The events of a trainer's log that say what it trains and how that ended.
+// The events of a trainer's log that say how it was started, what it trains and
+// how that ended.
 #pragma once
 
 #include <optional>
@@ -7,17 +8,38 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "client/open_source.h"
 #include "client/train/run/train_options.h"
 #include "client/train/trainer.h"
+#include "common/graph/manifest.h"
 
 namespace millrace {
 
-// What a trainer starts with.
-struct TrainStart {
-  std::string source;       // "store PATH" or "servers LIST"
+// A trainer's place in its group.
+struct TrainPlace {
   std::optional<int> rank;  // absent if its launcher adds it
   int world = 1;
-  std::string device;  // "cpu", "cuda:0"
+};
+
+// What a trainer is started with, as the user gave it.
+struct TrainSetup {
+  TrainPlace place;
+  std::string source;            // "store PATH" or "servers LIST"
+  const SourceOptions& options;  // must outlive this
+  std::string device;            // "cpu", "cuda" or "auto"
+  int threads = 1;               // of this rank
+  std::string metrics;           // HOST:PORT; empty for none
+  const TrainOptions& training;  // must outlive this
+};
+
+// Comes first, before the source is opened.
+void LogTrainSetup(const TrainSetup& setup);
+
+// What a trainer trains on, once its source is open.
+struct TrainStart {
+  TrainPlace place;
+  std::string device;        // "cpu", "cuda:0"
+  const Manifest& manifest;  // of the source
   const TrainOptions& options;
 };
 

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <thread>
 
 #include "client/flags/job_flags.h"
 #include "client/flags/option_errors.h"
@@ -25,6 +24,7 @@
 #include "client/train/main/warning_lines.h"
 #include "client/train/trainer.h"
 #include "common/base/log.h"
+#include "common/base/processors.h"
 #include "common/base/status_lines.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
@@ -38,8 +38,7 @@ namespace {
 
 int ThreadsPerRank(int asked, int workers) {
   if (asked > 0) return asked;
-  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
-  return std::max(1, cores / workers);
+  return std::max(1, UsableProcessors() / workers);
 }
 
 // Turns off c10d's log and its stack traces unless the user has asked for them,
@@ -100,9 +99,9 @@ std::vector<std::string> DeviceWords(
 // For --device auto, which takes the CPU whatever the backend.
 void LogCpu(const absl::Status& why, const TrainFlags& flags) {
   const bool other = flags.backend() == Backend::kNccl;
-  LogInfo(StrCat("training on the CPU",
-                 other ? ", with gloo instead of nccl" : "", ": ",
-                 FirstLine(why)));
+  LogInfo(
+      StrCat("training on the CPU", other ? ", with gloo instead of nccl" : ""),
+      {{"why", FirstLine(why)}});
 }
 
 // Opens the device that --device names; null for the CPU.
@@ -130,7 +129,8 @@ absl::StatusOr<std::unique_ptr<TrainPages>> StartPages(
   MILLRACE_ASSIGN_OR_RETURN(
       std::unique_ptr<TrainPages> pages,
       TrainPages::Start(address, command.source.Describe()));
-  LogInfo(StrCat("status and metrics at http://", pages->address(), "/"));
+  LogInfo("listening for metrics",
+          {{"url", StrCat("http://", pages->address(), "/")}});
   return pages;
 }
 
@@ -173,6 +173,7 @@ struct OpenedRun {
   TrainOptions options;
   std::unique_ptr<Accelerator> device;  // null for the CPU
   std::unique_ptr<TrainPages> pages;    // null without --metrics
+  std::shared_ptr<BatchSource> source;  // shared with the pages and the trainer
   std::unique_ptr<Trainer> trainer;
 };
 
@@ -187,41 +188,66 @@ absl::StatusOr<OpenedRun> OpenRun(const TrainCommand& command,
       run.device == nullptr ? CpuAccelerator() : *run.device;
   MILLRACE_ASSIGN_OR_RETURN(run.pages, StartPages(command, group));
   MILLRACE_ASSIGN_OR_RETURN(
-      std::shared_ptr<BatchSource> source,
-      OpenTrainSource(command, GpuOf(accelerator, run.options)));
-  if (command.flags.InferSeedType(source->manifest(), run.options.job) &&
+      run.source, OpenTrainSource(command, GpuOf(accelerator, run.options)));
+  if (command.flags.InferSeedType(run.source->manifest(), run.options.job) &&
       group.rank == 0) {
     LogSeedType(run.options.job);
   }
-  if (run.pages != nullptr) run.pages->SetSource(source);
+  if (run.pages != nullptr) run.pages->SetSource(run.source);
   MILLRACE_ASSIGN_OR_RETURN(
       run.trainer,
-      Trainer::Create(std::move(source), collectives, run.options, accelerator,
+      Trainer::Create(run.source, collectives, run.options, accelerator,
                       run.pages == nullptr ? nullptr : run.pages->monitor()));
   return run;
 }
 
-void LogStartOf(const OpenedRun& run, const TrainCommand& command,
-                const GroupAddress& group) {
-  TrainStart start = {.source = command.source.Describe(),
-                      .rank = group.rank,
-                      .world = group.world,
-                      .device = run.trainer->model().device().str(),
-                      .options = run.options};
-  // The launcher adds it to all events.
-  if (command.is_worker && CurrentLogFormat() == LogFormat::kJson) {
-    start.rank.reset();
-  }
-  LogTrainStart(start);
+// Whether this trainer logs how its life begins and ends: of the workers of a
+// launcher, which share a log, only rank 0 does.
+bool LogsItsLife(const TrainCommand& command, const GroupAddress& group) {
+  return group.rank == 0 || !command.is_worker;
 }
 
-// Trains, unless opening the run has failed, and logs the start and the end. Of
-// the workers of a launcher, which share a log, only rank 0 does.
+TrainPlace PlaceOf(const TrainCommand& command, const GroupAddress& group) {
+  TrainPlace place = {.rank = group.rank, .world = group.world};
+  // The launcher adds it to all events.
+  if (command.is_worker && CurrentLogFormat() == LogFormat::kJson) {
+    place.rank.reset();
+  }
+  return place;
+}
+
+absl::Status LogSetup(const TrainCommand& command, const GroupAddress& group,
+                      int threads, const TrainOptions& training) {
+  MILLRACE_ASSIGN_OR_RETURN(const SourceOptions options,
+                            command.source.Options());
+  TrainSetup setup = {.place = PlaceOf(command, group),
+                      .source = command.source.Describe(),
+                      .options = options,
+                      .device = command.flags.device(),
+                      .threads = threads,
+                      .metrics = "",
+                      .training = training};
+  if (command.flags.has_metrics()) {
+    MILLRACE_ASSIGN_OR_RETURN(
+        const HostPort address,
+        command.flags.MetricsAddress(group.local_rank.value_or(0)));
+    setup.metrics = address.WithPort(address.port);
+  }
+  LogTrainSetup(setup);
+  return absl::OkStatus();
+}
+
+// Trains, unless opening the run has failed, and logs the start and the end.
 absl::Status RunLogged(const TrainCommand& command, const GroupAddress& group,
                        const absl::StatusOr<OpenedRun>& opened) {
   if (!opened.ok()) return WithTrainAdvice(opened.status());
-  const bool logs = group.rank == 0 || !command.is_worker;
-  if (logs) LogStartOf(*opened, command, group);
+  const bool logs = LogsItsLife(command, group);
+  if (logs) {
+    LogTrainStart({.place = PlaceOf(command, group),
+                   .device = opened->trainer->model().device().str(),
+                   .manifest = opened->source->manifest(),
+                   .options = opened->options});
+  }
   Trainer& trainer = *opened->trainer;
   const SteadyTime begin = SteadyNow();
   absl::Status status = WithTrainAdvice(trainer.Run());
@@ -252,8 +278,12 @@ absl::Status Train(const TrainCommand& command) {
   MILLRACE_ASSIGN_OR_RETURN(TrainOptions options,
                             command.flags.Options(group.world));
   options.ranks_on_host = group.local_world;
-  SetUpTorchThreads(
-      ThreadsPerRank(command.source.threads(), group.local_world));
+  const int threads =
+      ThreadsPerRank(command.source.threads(), group.local_world);
+  SetUpTorchThreads(threads);
+  if (LogsItsLife(command, group)) {
+    MILLRACE_RETURN_IF_ERROR(LogSetup(command, group, threads, options));
+  }
   // Ends last: other hosts need it until all ranks have finished.
   absl::StatusOr<std::unique_ptr<ColocatedServer>> server = nullptr;
   MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Collectives> collectives,

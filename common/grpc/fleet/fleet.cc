@@ -6,8 +6,10 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_join.h"
 #include "common/base/interrupt.h"
 #include "common/base/log.h"
+#include "common/base/status_lines.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/grpc/status.h"
@@ -148,8 +150,10 @@ void Fleet::RefreshList() {
 void Fleet::TakeList(const ListReader::Result& addresses) {
   if (NoteList(addresses)) {
     LogWarning(LogComponent::kFleet,
-               StrCat(std::string(addresses.status().message()),
-                      "; keeping the servers known so far"));
+               StrCat("the list of servers cannot be read: keeping those known "
+                      "so far",
+                      AdviceOf(addresses.status())),
+               {{"error", FirstLine(addresses.status())}});
   }
 }
 
@@ -254,29 +258,45 @@ bool Fleet::ShouldConnect(FleetEntry& entry) {
 
 void Fleet::FinishCall(PendingDescribe* pending, absl::Status status,
                        const v1::DescribeReply& reply) {
-  std::optional<FleetMemberInfo> changed;
+  std::optional<StateChange> change;
   {
     MutexLock lock(&mutex_);
-    changed = NoteAnswer(*pending, std::move(status), reply);
+    change = NoteAnswer(*pending, std::move(status), reply);
     calls_.erase(pending);
     NotifyChange();
     WakeThread();
   }
   // From here on, this fleet may be gone.
-  if (!changed.has_value()) return;
-  LogDebug(LogComponent::kFleet, StrCat("server ", changed->address, " is ",
-                                        StateName(changed->state)));
-  if (changed->state == State::kRefused) {
-    LogWarning(LogComponent::kFleet, std::string(changed->error.message()));
+  if (change.has_value()) LogChange(*change);
+}
+
+// At the start all members change from unknown, which is of little interest
+// unless one of them is refused.
+void Fleet::LogChange(const StateChange& change) {
+  const FleetMemberInfo& member = change.member;
+  const bool refused = member.state == State::kRefused;
+  if (change.first && !refused && !IsLogged(LogLevel::kDebug)) return;
+  LogFields fields = {{"server", member.address}};
+  if (!member.partitions.empty()) {
+    fields.push_back({"partitions", absl::StrJoin(member.partitions, ",")});
+  }
+  if (!member.error.ok()) fields.push_back({"error", FirstLine(member.error)});
+  const std::string message =
+      StrCat("server ", StateName(member.state), AdviceOf(member.error));
+  if (refused) {
+    LogWarning(LogComponent::kFleet, message, fields);
+  } else if (change.first) {
+    LogDebug(LogComponent::kFleet, message, fields);
+  } else {
+    LogInfo(LogComponent::kFleet, message, fields);
   }
 }
 
-std::optional<FleetMemberInfo> Fleet::NoteAnswer(
+std::optional<Fleet::StateChange> Fleet::NoteAnswer(
     const PendingDescribe& pending, absl::Status status,
     const v1::DescribeReply& reply) {
   FleetEntry& entry = *pending.entry;
   FleetMemberInfo& info = entry.info;
-  const State before = info.state;
   const bool again = std::exchange(entry.ask_again, false);
   entry.describe_in_flight = false;
   // If the member has been suspected since the call began, it is asked again,
@@ -299,8 +319,13 @@ std::optional<FleetMemberInfo> Fleet::NoteAnswer(
     }
     RecordAnswer(reply, status, entry);
   }
-  if (info.state == before || stopping_) return std::nullopt;
-  return info;
+  // A member that is only asked again is unknown for a moment.
+  if (info.state == entry.logged || info.state == State::kUnknown ||
+      stopping_) {
+    return std::nullopt;
+  }
+  const State before = std::exchange(entry.logged, info.state);
+  return StateChange{info, before == State::kUnknown};
 }
 
 void Fleet::RecordAnswer(const v1::DescribeReply& reply,

@@ -115,6 +115,11 @@ class Fleet final : public Replicas {
     bool overdue = false;
   };
 
+  struct StateChange {
+    FleetMemberInfo member;
+    bool first;  // nothing has been logged of this member before
+  };
+
   using DescribeCalls = std::vector<std::shared_ptr<DescribeCall>>;
 
   Fleet(FleetOptions options, AddressList list,
@@ -138,12 +143,13 @@ class Fleet final : public Replicas {
   SteadyTime StartCall(std::shared_ptr<FleetEntry> entry);
   // Whether to make gRPC connect now; if so, schedules the next time.
   static bool ShouldConnect(FleetEntry& entry);
+  static void LogChange(const StateChange& change);
   void FinishCall(PendingDescribe* pending, absl::Status status,
                   const v1::DescribeReply& reply);
-  // Returns the member if its state has changed, so that this can be logged.
-  std::optional<FleetMemberInfo> NoteAnswer(const PendingDescribe& pending,
-                                            absl::Status status,
-                                            const v1::DescribeReply& reply)
+  // Returns the change to log, if there is one.
+  std::optional<StateChange> NoteAnswer(const PendingDescribe& pending,
+                                        absl::Status status,
+                                        const v1::DescribeReply& reply)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RecordAnswer(const v1::DescribeReply& reply, const absl::Status& status,
                     FleetEntry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -23,6 +23,7 @@ namespace millrace {
 struct FleetEntry {
   std::shared_ptr<FleetMember> member;  // shared with calls to it
   FleetMemberInfo info;
+  MemberState logged = MemberState::kUnknown;  // the last state in the log
   SteadyTime next_ask = SteadyTime::InfinitePast();
   SteadyTime answered = SteadyTime::InfinitePast();  // when it last answered
   // When to make gRPC connect again, unless the member answers by then.

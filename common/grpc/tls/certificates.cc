@@ -143,8 +143,7 @@ absl::Time Certificates::not_after() const {
 
 std::string Certificates::DescribeOwn() const {
   if (own_.empty()) return "no certificate";
-  return StrCat(Describe(own_.front().get()), " until ",
-                PrintTime(not_after()));
+  return Describe(own_.front().get());
 }
 
 bool Certificates::IsOwn(const X509* certificate) const {

@@ -12,7 +12,6 @@
 #include "common/base/mutex.h"
 #include "common/base/status_lines.h"
 #include "common/base/steady_time.h"
-#include "common/base/strings.h"
 #include "common/grpc/tls/x509.h"
 #include "common/wire/error_info.h"
 
@@ -57,8 +56,10 @@ void NoteErrorsOf(void* store, void*, CRYPTO_EX_DATA*, int, long, void*) {
 }  // namespace
 
 void WarnOfRefusedClient(const absl::Status& why) {
-  const std::string text = StrCat("a client is refused: ", FirstLine(why));
-  if (IsDue(text)) LogWarning(LogComponent::kTls, text);
+  const std::string text = FirstLine(why);
+  if (!IsDue(text)) return;
+  // The advice of the status is for the client.
+  LogWarning(LogComponent::kTls, "a client is refused", {{"why", text}});
 }
 
 // gRPC 1.51.1 does not report refused clients: if OpenSSL does not trust a

@@ -9,6 +9,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/grpc/tls/certificates.h"
+#include "common/grpc/tls/x509.h"
 #include "common/wire/error_info.h"
 
 namespace millrace {
@@ -85,8 +86,9 @@ void TlsFiles::Reload() {
   if (!published.ok()) return Refuse(published);
   failure_ = absl::OkStatus();
   if (!changed) return;
-  LogInfo(LogComponent::kTls,
-          StrCat("reloaded the TLS files: ", (*loaded)->DescribeOwn()));
+  LogInfo(LogComponent::kTls, "reloaded the TLS files",
+          {{"certificate", (*loaded)->DescribeOwn()},
+           {"expires", PrintTime((*loaded)->not_after())}});
   next_warning_ = SteadyTime::InfinitePast();
   MutexLock lock(&mutex_);
   current_ = *std::move(loaded);
@@ -98,9 +100,11 @@ void TlsFiles::Refuse(const absl::Status& error) {
   failures_ = error == failure_ ? failures_ + 1 : 1;
   failure_ = error;
   if (failures_ != 2) return;
-  LogWarning(
-      LogComponent::kTls,
-      StrCat(FirstLine(error), "; the TLS files read before stay in use"));
+  LogWarning(LogComponent::kTls,
+             StrCat("the TLS files cannot be reloaded: those read before stay "
+                    "in use",
+                    AdviceOf(error)),
+             {{"error", FirstLine(error)}});
 }
 
 absl::Status TlsFiles::Publish(const Certificates& certificates) {
@@ -115,9 +119,12 @@ void TlsFiles::WarnOfExpiry(const Certificates& certificates) {
   if (end - now > kWarnBefore || SteadyNow() < next_warning_) return;
   next_warning_ = SteadyNow() + kWarnInterval;
   LogWarning(LogComponent::kTls,
-             StrCat(options_.cert, ": ", certificates.DescribeOwn(), " ",
+             StrCat("the certificate ",
                     end < now ? "has expired" : "expires within a week",
-                    "; renew it: it is reloaded automatically"));
+                    "\nrenew it: it is reloaded automatically"),
+             {{"file", options_.cert},
+              {"certificate", certificates.DescribeOwn()},
+              {"expires", PrintTime(end)}});
 }
 
 }  // namespace millrace

@@ -128,10 +128,10 @@ absl::Status PartitionFolder::AddLabelsAndSplits() {
     const Path folder = StrCat(prefix->string(), "-", theirs, kFolderEnding);
     MILLRACE_ASSIGN_OR_RETURN(SplitFiles files, OpenSplitFiles(folder));
     if (files.of_edges) {
-      LogWarning(StrCat(
-          folder.string(),
-          ": these are edges, not nodes: splits and labels are left out; "
-          "give edges as seeds from a file instead"));
+      LogWarning(
+          "these are edges, not nodes: splits and labels are left out\ngive "
+          "edges as seeds from a file instead",
+          {{"folder", folder.string()}});
       return absl::OkStatus();
     }
     if (!files.ids.empty()) splits.emplace_back(ours, std::move(files.ids));

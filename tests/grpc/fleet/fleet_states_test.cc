@@ -22,12 +22,14 @@
 #include "common/grpc/fleet/fleet.h"
 #include "common/wire/manifest_proto.h"
 #include "sampler.pb.h"
+#include "tests/support/captured_log.h"
 #include "tests/support/store_builder.h"
 
 namespace millrace {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
 using State = FleetMemberInfo::State;
 
 constexpr int kParts = 2;
@@ -256,6 +258,42 @@ TEST_F(FleetStatesTest, FollowsAMemberThatComesBack) {
   EXPECT_TRUE(AwaitState(State::kDraining));
   members_.Set("host1:1", Serving({0}, "def"));
   EXPECT_TRUE(AwaitState(State::kRefused));
+}
+
+TEST_F(FleetStatesTest, LogsWhichMembersAreLostAndComeBack) {
+  const testing::CapturedLog log;
+  FleetOptions options;
+  options.retry_interval = absl::Milliseconds(1);
+  options.ready_interval = absl::Milliseconds(1);
+  members_.Set("host1:1", Serving({0, 1}));
+  Start(1, options);
+  ASSERT_TRUE(AwaitState(State::kReady));
+  EXPECT_EQ(log.text(), "") << "the first answer is expected";
+  const absl::Status lost = absl::UnavailableError("no route\nfind one");
+  members_.Set("host1:1", lost);
+  EXPECT_TRUE(AwaitState(State::kUnreachable));
+  members_.Set("host1:1", Serving({0, 1}));
+  EXPECT_TRUE(AwaitState(State::kReady));
+  // That a call has failed says nothing yet: the member is asked again.
+  const int calls = members_.calls("host1:1");
+  {
+    const auto member = fleet_->Pick(0, Soon());
+    ASSERT_TRUE(member.ok()) << member.status();
+    fleet_->ReportFailure(**member, lost);
+  }
+  EXPECT_TRUE(members_.AwaitCalls("host1:1", calls + 2));
+  EXPECT_TRUE(AwaitState(State::kReady));
+  members_.Set("host1:1", Serving({0, 1}, "def"));
+  EXPECT_TRUE(AwaitState(State::kRefused));
+  fleet_.reset();  // it no longer logs
+  EXPECT_THAT(
+      log.text(),
+      MatchesRegex(
+          ".* server unreachable; find one server=host1:1 partitions=0,1 "
+          "error=\"no route\"\n"
+          ".* server ready server=host1:1 partitions=0,1\n"
+          ".*\\[warning\\] server refused; .* server=host1:1 "
+          "partitions=0,1 error=\"[^\n]*another store[^\n]*\n"));
 }
 
 // It would otherwise be asked again only after the interval.

@@ -53,9 +53,10 @@ TEST_F(GroupSecretTest, WarnsOfAFileThatOthersRead) {
     ::testing::internal::CaptureStdout();  // where spdlog writes in tests
     EXPECT_TRUE(ReadGroupSecret(path.string()).ok());
     const std::string log = ::testing::internal::GetCapturedStdout();
-    EXPECT_EQ(
-        log.find("other users can read " + path.string()) != std::string::npos,
-        warns)
+    EXPECT_EQ(log.find("other users can read the secret of this group; chmod "
+                       "600 " +
+                       path.string()) != std::string::npos,
+              warns)
         << mode;
   }
 }

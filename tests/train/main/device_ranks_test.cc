@@ -190,8 +190,8 @@ TEST(DeviceRanksTest, AutoTrainsOnTheCpuByGloo) {
     EXPECT_EQ(ended.status, 1);
     EXPECT_THAT(
         ended.errors,
-        HasSubstr(
-            "training on the CPU, with gloo instead of nccl: no driver\n"));
+        HasSubstr("training on the CPU, with gloo instead of nccl why=\"no "
+                  "driver\"\n"));
     EXPECT_THAT(ended.errors, HasSubstr("no dataset or store at /none"));
   };
   EXPECT_THAT(RunRanks({.world = 1, .environment = Group(1)}, run), Each(0));

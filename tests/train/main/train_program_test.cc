@@ -18,6 +18,7 @@
 namespace millrace::testing {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -117,7 +118,13 @@ TEST_F(TrainProgramTest, SecretsAreReadForGroupsOfTheEnvironment) {
 TEST_F(TrainProgramTest, FailuresOfTheSourceAreShown) {
   EXPECT_EQ(Run({"--store", "/none/store", "--fanouts", "5", "--threads", "2"}),
             1);
-  EXPECT_THAT(err_, HasSubstr("no dataset or store at /none/store: "));
+  EXPECT_THAT(
+      err_,
+      ContainsRegex(" info train starting version=[0-9.]+ source=\"store "
+                    "/none/store\" rank=0 world=1 device=cpu threads=2 "
+                    "prefetch_batches=4 prefetch_bytes=1073741824 "
+                    "graph_memory=mmap feature_memory=mmap\n"
+                    "millrace-train: no dataset or store at /none/store: "));
 }
 
 }  // namespace
