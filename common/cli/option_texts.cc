@@ -33,11 +33,11 @@ std::string ValueText(const CLI::Option& option) {
   return text == "FLOAT" ? "NUMBER" : text;
 }
 
+// In alphabetical order: that of the set differs from run to run.
 std::string JoinNames(const std::set<CLI::Option*>& options) {
-  return absl::StrJoin(options, " or ",
-                       [](std::string* out, const CLI::Option* option) {
-                         *out += option->get_name();
-                       });
+  std::set<std::string> names;
+  for (const CLI::Option* option : options) names.insert(option->get_name());
+  return absl::StrJoin(names, " or ");
 }
 
 // "Source", or "Source (one of these is required)".
