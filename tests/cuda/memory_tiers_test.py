@@ -220,7 +220,7 @@ class MemoryTiersTest(unittest.TestCase):
         for memory in ("cuda", "pinned"):
             self.assertRegex(
                 run.stderr, f'content=graph memory={memory} why="only '
-                "[0-9]+ of 10000000 bytes of CUDA device 0 would be left')
+                "[0-9]+ of 10000000 bytes of CUDA device 0 would be left")
 
     def test_a_lost_device(self):
         """Also by errors that would mean, before a device is open, that it

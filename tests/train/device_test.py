@@ -49,10 +49,14 @@ class DeviceTest(unittest.TestCase):
     def train(self, device, *options, cuda=None):
         return self.run_command("--device", device, *options, cuda=cuda)
 
+    def errors(self, run):
+        """The lines of stderr but for the event at the start."""
+        return [line for line in run.stderr.splitlines()
+                if " info train starting " not in line]
+
     def check_refusal(self, run, *lines):
         self.assertEqual(run.returncode, 1, run.stderr)
-        self.assertEqual([line for line in run.stderr.splitlines()
-                          if " info train starting " not in line],
+        self.assertEqual(self.errors(run),
                          [f"millrace-train: {line}" for line in lines])
 
     def check_cpu(self, run, reason):
@@ -120,8 +124,7 @@ class DeviceTest(unittest.TestCase):
                                (("--workers", "1"), "--probe-device alone"),
                                (("--workers", "gpus"), "--probe-device alone")):
             run = self.train("cuda", *options, cuda=script)
-            self.assertEqual(run.stderr.splitlines()[0],
-                             f"millrace-train: {probe}")
+            self.assertEqual(self.errors(run)[0], f"millrace-train: {probe}")
 
     def test_says_which_library_is_missing(self):
         script = "echo cannot load libcublas.so.13 >&2\nexit 127\n"
