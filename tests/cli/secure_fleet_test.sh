@@ -169,7 +169,7 @@ start_server 1 127.0.0.1 --tls-cert stranger.pem --tls-key stranger.key \
 servers[1]=$STARTED
 write_list
 until=$((SECONDS + 30))
-until grep -q 'partition 1.*"CN=stranger".* is not signed by' client.txt; do
+until grep -q 'partition=1 .*"CN=stranger\\".* is not signed by' client.txt; do
   kill -0 "$client" 2>/dev/null || fail "the client ended too early"
   ((SECONDS < until)) || fail "the client does not say what is wrong"
   sleep 0.05
