@@ -36,7 +36,6 @@ import deploy  # noqa: E402  (its folder comes first)
 ABSENT = {
     "millrace_gpu_memory_bytes": "no GPU",
     "millrace_gpu_memory_free_bytes": "no GPU",
-    "millrace_refused_calls_total": "nothing is refused",
     "millrace_calls_total{code!=OK}": "no call has failed yet",
     "container_memory_rss": "no cAdvisor",
     "container_spec_memory_limit_bytes": "no cAdvisor",
