@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/base/call_once.h"
+#include "absl/strings/str_join.h"
 #include "common/base/field_error.h"
 #include "common/base/log.h"
 #include "common/base/status_lines.h"
@@ -123,10 +124,11 @@ absl::StatusOr<std::unique_ptr<Fleet>> MakeFleet(const Store& store,
 
 void WarnIfLeafOnly(const ServerCore& core) {
   if (!core.IsLeafOnly()) return;
-  LogWarning(LogComponent::kServer,
-             "no peers: batches that need other partitions fail",
-             {{"partitions", core.store->mapped_partitions().size()},
-              {"parts", core.store->partition_count()}});
+  LogWarning(
+      LogComponent::kServer,
+      "no peers: batches that need other partitions fail",
+      {{"partitions", absl::StrJoin(core.store->mapped_partitions(), ",")},
+       {"parts", core.store->partition_count()}});
 }
 
 // Bytes of incoming requests that gRPC may hold for all clients together;

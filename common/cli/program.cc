@@ -195,6 +195,8 @@ double UnitFactor(absl::string_view unit) {
 // Does the set-up that does not depend on the command line.
 void PrepareProcess(const CLI::App& app) {
   program_name = app.get_name().c_str();
+  // Makes the time zone, which WriteOutOfMemory() must not.
+  absl::ToCivilSecond(absl::Now(), absl::UTCTimeZone());
   std::set_terminate(OnTerminate);
   InstallInterruptHandler();
   InstallTruncationHandler();

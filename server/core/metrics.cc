@@ -134,9 +134,10 @@ struct ServerMetrics::State {
                     .Name("millrace_calls_in_flight")
                     .Help("Calls that are running or waiting to run, by RPC.")
                     .Register(registry));
-  const PerMethod<prometheus::Counter> sent = AddEach(
-      kMethods, Counters("millrace_sent_bytes_total",
-                         "Bytes of answers, by RPC, as they were sent."));
+  const PerMethod<prometheus::Counter> sent =
+      AddEach(kMethods,
+              Counters("millrace_sent_bytes_total",
+                       "Bytes of answers that were made to be sent, by RPC."));
   prometheus::Histogram& hops = Histograms("millrace_sample_seconds",
                                            "Time taken by all hops of a batch.")
                                     .Add({}, kSeconds);

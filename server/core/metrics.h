@@ -33,7 +33,7 @@ class ServerMetrics {
   // ever ran; and why, if it was refused (see RefusalOf()).
   void CountCall(std::string_view method, const absl::Status& status,
                  absl::Duration time);
-  // `bytes` of an answer are handed to gRPC: a frame, or a whole reply.
+  // `bytes` of an answer have been made: a frame, or a whole reply.
   void AddSent(std::string_view method, uint64_t bytes);
   // Records the time taken by all hops of one batch, and the part of it spent
   // waiting for other servers.

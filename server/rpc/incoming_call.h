@@ -73,7 +73,7 @@ class IncomingCall {
   void AwaitClient();
   void ClientMadeProgress();
 
-  // Counts `bytes` of the answer, which are handed to gRPC.
+  // Counts `bytes` of the answer, which have been made.
   void CountSent(uint64_t bytes) { core_.metrics.AddSent(method_, bytes); }
   // Call before the status is sent, unless that is done with the last message.
   void StartFinishing();

@@ -16,6 +16,7 @@ with an error of its own if they find something, which fails the test."""
 import argparse
 import collections
 import contextlib
+import itertools
 import os
 import pathlib
 import random
@@ -32,8 +33,9 @@ from harness import (SEEDS, Server, compare, free_port, make_store, run,
                      running, train, train_with)
 
 PARTS, REPLICAS = 3, 2
-# A fast run may be over before much has failed; then there is another one.
-FEWEST_FAULTS, MOST_RUNS = 5, 4
+# A fast run may be over before much has failed; then there are more of them, for
+# so many seconds at most.
+FEWEST_FAULTS, LONGEST = 5, 300
 NAMESPACE = f"millrace-chaos-{os.getpid()}"
 NETWORK = f"10.213.{os.getpid() % 250}"
 HOST, GUEST = f"{NETWORK}.1", f"{NETWORK}.2"
@@ -212,7 +214,8 @@ def main():
         baseline = train(binary, folder, "baseline", options.epochs)
         report("baseline", baseline, options.epochs)
         faults = collections.Counter()
-        for part in range(MOST_RUNS):
+        deadline = time.monotonic() + LONGEST
+        for part in itertools.count():
             name = f"chaos {part}"
             chaos = Chaos(servers, peers, namespace, options.pause,
                           options.seed + part)
@@ -222,7 +225,8 @@ def main():
             compare(baseline[1], other[1], "losses")
             report(name, other, options.epochs)
             faults += chaos.counts
-            if faults.total() >= FEWEST_FAULTS:
+            if (faults.total() >= FEWEST_FAULTS
+                    or time.monotonic() > deadline):
                 break
         print("faults:", ", ".join(f"{count} {kind}" for kind, count in
                                    sorted(faults.items())) or "none")

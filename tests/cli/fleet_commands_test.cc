@@ -248,7 +248,7 @@ TEST_F(FleetCommandsTest, StatusShowsWhoDoesNotAnswer) {
   const SilentListener silent;
   const std::string address = "127.0.0.1:" + std::to_string(silent.port());
   const std::string list = AddressesOf(servers, {0}) + "," + address;
-  ASSERT_EQ(Run({"status", "--servers", list, "--timeout", "0.5", "--json"}), 0)
+  ASSERT_EQ(Run({"status", "--servers", list, "--timeout", "3", "--json"}), 0)
       << err_;
   const OrderedJson server = OrderedJson::parse(out_)["servers"][1];
   EXPECT_EQ(server["address"], address);

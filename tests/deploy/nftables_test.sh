@@ -19,7 +19,7 @@ if ((${#need[@]})); then
   apt-get install -y -qq --no-install-recommends "${need[@]}" >/dev/null
 fi
 if [[ -z ${MILLRACE_NFTABLES_TEST:-} ]]; then
-  MILLRACE_NFTABLES_TEST=1 exec unshare --net "$0"
+  MILLRACE_NFTABLES_TEST=1 exec unshare --net tests/deploy/nftables_test.sh
 fi
 
 rules=deploy/nftables/millrace.nft

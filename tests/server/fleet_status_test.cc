@@ -93,7 +93,7 @@ TEST(PrintFleetStatusTest, ServersWithFailedGpusServeNoPartition) {
   FleetStatus status = OwnStatus();
   status.self.failure = "a GPU has failed";
   status.peers = {Member("a:1", State::kReady, {1, 2})};
-  EXPECT_EQ(Printed(status)["missing_partitions"], Json({0}));
+  EXPECT_EQ(Printed(status)["missing_partitions"], Json::array({0}));
 }
 
 TEST(PrintFleetStatusTest, ReplicasAreNumberedInTheOrderOfTheList) {

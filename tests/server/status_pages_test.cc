@@ -100,7 +100,7 @@ TEST_F(StatusPagesTest, ServerOfSomePartitionsWithoutPeersSaysSo) {
     ServerOptions options;
     options.peers = peers;
     pages_->SetServer(
-        SamplerServer::Start(Store::Open(directory_ / "parts", {1}).value(),
+        SamplerServer::Start(Store::Open(directory_ / "parts", {0}).value(),
                              options)
             .value());
   };
@@ -112,7 +112,7 @@ TEST_F(StatusPagesTest, ServerOfSomePartitionsWithoutPeersSaysSo) {
   serve("");
   EXPECT_THAT(log.text(),
               HasSubstr("no peers: batches that need other partitions fail "
-                        "partitions=1 parts=2"));
+                        "partitions=0 parts=2"));
   EXPECT_THAT(Get("/readyz"),
               AllOf(StartsWith(kYes),
                     EndsWith("ready for leaf calls only: this server has some "

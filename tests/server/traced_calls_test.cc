@@ -150,7 +150,7 @@ TEST(TracedCallsTest, FieldsAccountForTheTime) {
   }
   EXPECT_GT(leaf_queue, 0) << log.text();
   // Work and sending overlap, so the sum may be larger than the total.
-  EXPECT_GT(accounted, 0.9 * total) << log.text();
+  EXPECT_GT(accounted, 0.75 * total) << log.text();
 }
 
 // A server of partition 0 of three, whose peers may be no good. It asks

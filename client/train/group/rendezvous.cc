@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/train/group/rendezvous.h"
 
-#include <arpa/inet.h>
 #include <ifaddrs.h>
+#include <netdb.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -117,9 +117,12 @@ absl::StatusOr<std::optional<BoundSocket>> BindTo(
 
 // Whether it is an address, which does not move to another host, and no name.
 bool IsAddress(const std::string& host) {
-  in6_addr bytes;
-  return inet_pton(AF_INET, host.c_str(), &bytes) == 1 ||
-         inet_pton(AF_INET6, host.c_str(), &bytes) == 1;
+  addrinfo hints = {};
+  hints.ai_flags = AI_NUMERICHOST;
+  addrinfo* found = nullptr;
+  if (getaddrinfo(host.c_str(), nullptr, &hints, &found) != 0) return false;
+  freeaddrinfo(found);
+  return true;
 }
 
 std::string ListOf(const std::vector<SocketAddress>& addresses) {
