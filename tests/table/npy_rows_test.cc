@@ -124,10 +124,9 @@ TEST_F(NpyRowsTest, WarnsAboutAmbiguousEdges) {
   EXPECT_EQ(log.text(), "");
   EXPECT_THAT(Integers(OpenNpyEdges(File("edges-two"))),
               ElementsAre(0, 5, 1, 6));
-  EXPECT_THAT(log.text(),
-              AllOf(HasSubstr("shape [2, 2] is read as [2, E]"),
-                    HasSubstr("save the transposed array file="),
-                    HasSubstr("edges-two.npy")));
+  EXPECT_THAT(log.text(), AllOf(HasSubstr("shape [2, 2] is read as [2, E]"),
+                                HasSubstr("save the transposed array file="),
+                                HasSubstr("edges-two.npy")));
 }
 
 TEST_F(NpyRowsTest, ReadsIdsAndMasks) {
