@@ -36,7 +36,8 @@ set(MILLRACE_NOT_UNDER_ADDRESS
 # instrumented, so ThreadSanitizer does not see how they order memory and reports
 # races.
 set(MILLRACE_FLEET_TESTS
-    added_splits_test bad_draws_test bad_requests_test cached_batches_test
+    added_splits_test bad_draws_test bad_requests_test batch_fetch_test
+    cached_batches_test
     call_context_test call_failure_test channel_set_test connections_test
     damaged_replicas_test device_batches_test device_server_test
     fair_clients_test fleet_commands_test fleet_test

@@ -293,6 +293,8 @@ TEST_F(FleetStatesTest, LogsWhichMembersAreLostAndComeBack) {
   EXPECT_TRUE(AwaitState(State::kReady));
   members_.Set("host1:1", Serving({0, 1}, "def"));
   EXPECT_TRUE(await_lines(3));
+  fleet_.reset();
+  pool_.Close();  // nobody logs any more
   EXPECT_THAT(
       log.text(),
       MatchesRegex(
