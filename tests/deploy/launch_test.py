@@ -346,7 +346,7 @@ class LaunchTest(unittest.TestCase):
         process.send_signal(signal.SIGINT)
         _, stderr = self.finish(process, status=130)
         self.assertEqual(self.processes(), [])
-        self.assertEqual(stderr.count("draining"), 2, stderr)
+        self.assertEqual(stderr.count(" server draining why="), 2, stderr)
 
     def test_nothing_outlives_a_killed_launcher(self):
         process = self.start_all("--colocated", epochs=10000)

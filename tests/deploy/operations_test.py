@@ -120,7 +120,7 @@ class OperationsTest(unittest.TestCase):
                 if condition():
                     return
             except OSError:
-                pass  # Prometheus is starting
+                pass  # it is starting
             self.assertLess(time.monotonic(), deadline, what)
             time.sleep(0.5)
 
@@ -172,6 +172,9 @@ class OperationsTest(unittest.TestCase):
                      for rule in group["rules"]} == {"ok"}, 60)
 
         self.shell.run(steps["Train"])
+        self.await_true("the trainer has a page",
+                        lambda: "millrace_trainer_steps_total" in
+                        self.page(7201, "metrics"), 60)
 
         lose, start = steps["Lose a server"].split("millrace-server", 1)
         output = self.shell.run(lose)
@@ -181,7 +184,6 @@ class OperationsTest(unittest.TestCase):
                         60)
         output = self.shell.run("millrace-server" + start)
         self.assertRegex(output, rf"localhost:{7001 + SHIFT} +ready")
-        self.assertIn("millrace_trainer_steps_total", self.page(7201, "metrics"))
         self.await_true("four targets are up again",
                         lambda: self.targets_up() == 4, 60)
 

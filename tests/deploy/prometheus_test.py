@@ -141,6 +141,8 @@ class Fleet:
             with urllib.request.urlopen(url, timeout=30) as answer:
                 return json.load(answer)["data"]
         except urllib.error.HTTPError as error:
+            if error.code == 503:
+                raise  # it is starting
             raise AssertionError(error.read().decode()) from error
 
     def query(self, text):
