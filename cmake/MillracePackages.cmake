@@ -96,5 +96,16 @@ if(MILLRACE_CUDA)
   list(APPEND CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS
     ${MILLRACE_CUDA_DIR}/lib)
 endif()
+if(TARGET millrace-train-cuda)
+  # LibTorch needs the driver's library, which no package has. dpkg-shlibdeps is
+  # content with an empty one.
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/driver/empty.cc CONTENT "")
+  add_library(millrace_empty_driver SHARED ${PROJECT_BINARY_DIR}/driver/empty.cc)
+  set_target_properties(millrace_empty_driver PROPERTIES
+    OUTPUT_NAME cuda SOVERSION 1 UNITY_BUILD OFF
+    LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/driver)
+  list(APPEND CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS
+    ${PROJECT_BINARY_DIR}/driver)
+endif()
 set(CPACK_MILLRACE_LICENSES ${MILLRACE_TORCH_DIR})
 include(CPack)
