@@ -116,7 +116,7 @@ absl::Status ShowServer(const StatusFlags& flags, absl::Duration wait) {
     MILLRACE_ASSIGN_OR_RETURN(snapshot.members,
                               fleet->AwaitMembers(AllTakeWork, start + wait));
   }
-  snapshot.members = AfterTimeout(snapshot.members, flags.timeout());
+  snapshot.members = AfterTimeout(std::move(snapshot.members), flags.timeout());
   Print(flags, snapshot);
   return WhyNotReady(snapshot.members.front());
 }
@@ -141,7 +141,7 @@ absl::Status ShowFleet(const StatusFlags& flags, absl::Duration wait) {
     MILLRACE_ASSIGN_OR_RETURN(snapshot.members,
                               fleet->AwaitMembers(enough, start + wait));
   }
-  snapshot.members = AfterTimeout(snapshot.members, flags.timeout());
+  snapshot.members = AfterTimeout(std::move(snapshot.members), flags.timeout());
   Print(flags, snapshot);
   if (!manifest.ok()) {
     return WhyNoManifest(manifest.status(), snapshot.members.size());
@@ -186,7 +186,7 @@ absl::Status Watch(const StatusFlags& flags) {
   MILLRACE_ASSIGN_OR_RETURN(
       snapshot.members,
       fleet->AwaitMembers(AllAsked, SteadyNow() + flags.timeout()));
-  snapshot.members = AfterTimeout(snapshot.members, flags.timeout());
+  snapshot.members = AfterTimeout(std::move(snapshot.members), flags.timeout());
   StatusScreen screen;
   const auto never = [](const Members&) { return false; };
   for (SteadyTime next = SteadyNow();;) {

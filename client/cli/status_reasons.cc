@@ -2,11 +2,9 @@
 #include "client/cli/status_reasons.h"
 
 #include <string>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "common/base/status_lines.h"
 #include "common/grpc/fleet/member_report.h"
 
@@ -17,7 +15,8 @@ using Members = std::vector<FleetMemberInfo>;
 using State = FleetMemberInfo::State;
 
 constexpr char kHowToReach[] =
-    "start it, or correct the address; a server that is opening its store does "
+    "\nstart it, or correct the address; a server that is opening its store "
+    "does "
     "not listen yet: its log and /readyz say so";
 
 }  // namespace
@@ -77,10 +76,10 @@ absl::Status WhyNotReady(const FleetMemberInfo& member) {
                   "see its log, and whether a firewall drops what is sent to "
                   "it; --timeout gives it more time");
       }
-      const std::pair<std::string, std::string> error =
-          absl::StrSplit(member.error.message(), absl::MaxSplits('\n', 1));
-      return no(absl::StrCat("cannot be reached: ", error.first),
-                error.second.empty() ? kHowToReach : error.second);
+      const std::string advice = AdviceOf(member.error);
+      return absl::UnavailableError(
+          absl::StrCat(server, "cannot be reached: ", FirstLine(member.error),
+                       advice.empty() ? kHowToReach : advice));
     }
     case State::kRefused:
       return member.error;

@@ -51,7 +51,7 @@ class FetchTrace {
 
   const SteadyTime start_;
   Mutex mutex_;
-  // Of all attempts.
+  // These count the calls of all attempts at the batch.
   int calls_ ABSL_GUARDED_BY(mutex_) = 0;
   int resent_ ABSL_GUARDED_BY(mutex_) = 0;
   Ended slowest_ ABSL_GUARDED_BY(mutex_);

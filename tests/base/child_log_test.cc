@@ -32,7 +32,7 @@ void WriteTo(const ChildLog& log, const std::string& text) {
             static_cast<ssize_t>(text.size()));
 }
 
-// What is on stderr after the child has written `text` and ended.
+// Returns what stderr shows once a child has written `text` and ended.
 std::string CopyOf(const std::string& text) {
   CapturedOutput output(STDERR_FILENO);
   ChildLog log = OpenLog();

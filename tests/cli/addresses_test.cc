@@ -14,7 +14,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// What a program says of `--listen TEXT`; empty if it takes it.
+// Returns the error that `--listen TEXT` causes; empty if it is accepted.
 std::string Refusal(const std::string& text, int min_port) {
   CLI::App app;
   std::string listen;

@@ -63,6 +63,13 @@ def render(overlay):
     return list(yaml.safe_load_all(done.stdout))
 
 
+def block_of_page(pattern):
+    """The one block of docs/kubernetes.md that the pattern finds."""
+    page = (ROOT / "docs/kubernetes.md").read_text()
+    (block,) = re.findall(pattern, page, re.DOTALL)
+    return block
+
+
 def overlays():
     return sorted(OVERLAYS.iterdir())
 
@@ -111,9 +118,7 @@ class Rendered(unittest.TestCase):
 
     def test_the_page_says_how_to_make_more_partitions(self):
         from kubernetes_checks import Overlay, problems
-        page = (ROOT / "docs/kubernetes.md").read_text()
-        (block,) = re.findall(r"```bash\n([^`]*cp -r partition-1.*?)```", page,
-                              re.DOTALL)
+        block = block_of_page(r"```bash\n([^`]*cp -r partition-1.*?)```")
         with tempfile.TemporaryDirectory() as folder:
             copied = pathlib.Path(folder) / "deploy/kubernetes"
             shutil.copytree(ROOT / "deploy/kubernetes", copied)
@@ -124,9 +129,7 @@ class Rendered(unittest.TestCase):
 
     def test_the_page_says_how_to_replace_the_options(self):
         from kubernetes_checks import Overlay, problems
-        page = (ROOT / "docs/kubernetes.md").read_text()
-        (block,) = re.findall(r"```yaml\n(configMapGenerator.*?)```", page,
-                              re.DOTALL)
+        block = block_of_page(r"```yaml\n(configMapGenerator.*?)```")
         with tempfile.TemporaryDirectory() as folder:
             copied = pathlib.Path(folder) / "kubernetes"
             shutil.copytree(ROOT / "deploy/kubernetes", copied)

@@ -10,14 +10,8 @@
 # Needs root; changes only network namespaces of its own.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-need=()
-command -v nft >/dev/null || need+=(nftables)
-command -v ip >/dev/null || need+=(iproute2)
-command -v python3 >/dev/null || need+=(python3)
-if ((${#need[@]})); then
-  apt-get update -qq
-  apt-get install -y -qq --no-install-recommends "${need[@]}" >/dev/null
-fi
+. tests/deploy/debian_root.sh
+need_package nft:nftables ip:iproute2 python3:python3
 if [[ -z ${MILLRACE_NFTABLES_TEST:-} ]]; then
   MILLRACE_NFTABLES_TEST=1 exec unshare --net tests/deploy/nftables_test.sh
 fi

@@ -117,12 +117,7 @@ absl::StatusOr<std::optional<BoundSocket>> BindTo(
 
 // Whether it is an address, which does not move to another host, and no name.
 bool IsAddress(const std::string& host) {
-  addrinfo hints = {};
-  hints.ai_flags = AI_NUMERICHOST;
-  addrinfo* found = nullptr;
-  if (getaddrinfo(host.c_str(), nullptr, &hints, &found) != 0) return false;
-  freeaddrinfo(found);
-  return true;
+  return Resolve(host, /*port=*/0, AI_NUMERICHOST).ok();
 }
 
 std::string ListOf(const std::vector<SocketAddress>& addresses) {

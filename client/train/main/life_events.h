@@ -21,7 +21,7 @@ struct TrainPlace {
   int world = 1;
 };
 
-// What a trainer is started with, as the user gave it.
+// How a user started a trainer.
 struct TrainSetup {
   TrainPlace place;
   std::string source;            // "store PATH" or "servers LIST"
@@ -35,7 +35,7 @@ struct TrainSetup {
 // Comes first, before the source is opened.
 void LogTrainSetup(const TrainSetup& setup);
 
-// What a trainer trains on, once its source is open.
+// What is known about a run once its source is open.
 struct TrainStart {
   TrainPlace place;
   std::string device;        // "cpu", "cuda:0"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is said of a server beside a trainer that has failed.
+// Error messages about a failed server that ran beside a trainer.
 #pragma once
 
 #include <deque>

@@ -9,7 +9,7 @@
 
 namespace millrace {
 
-// What one program knows of a server of the fleet.
+// The state of a server, as far as another program of the fleet knows.
 enum class MemberState : uint8_t {
   kUnknown,      // has not answered yet
   kReady,        // answers, and belongs to this fleet
