@@ -78,6 +78,7 @@ if(train-cuda IN_LIST CPACK_COMPONENTS_ALL)
   add_licenses(train-cuda millrace-train-cuda nvidia_*)
   # It has the page of the program that starts it.
   set(man ${staging}/train-cuda/usr/share/man/man1)
-  file(WRITE ${man}/millrace-train-cuda.1 ".so man1/millrace-train.1\n")
-  compress(${man}/millrace-train-cuda.1)
+  file(MAKE_DIRECTORY ${man})
+  file(CREATE_LINK millrace-train.1.gz ${man}/millrace-train-cuda.1.gz
+    SYMBOLIC)
 endif()

@@ -43,7 +43,7 @@ TRAIN_PACKAGES=(python3-pip ca-certificates libgloo-dev)
 CUDA_PACKAGES=(python3-pip ca-certificates)
 TEST_PACKAGES=(python3-torch python3-grpcio python3-protobuf openssl iproute2)
 CHECK_PACKAGES=(clang-format-14 clang-tidy-14 clang-14 libclang-rt-14-dev llvm-14
-                git kubernetes-client python3-yaml python3-pip ca-certificates)
+                git python3-yaml python3-pip ca-certificates)
 
 TORCH=torch==2.11.0
 # The parts of CUDA that libtorch_cpu.so of that wheel needs, even on a machine
@@ -131,7 +131,11 @@ install_packages() {
   if $with_train; then wanted+=("${TRAIN_PACKAGES[@]}"); fi
   if $with_cuda; then wanted+=("${CUDA_PACKAGES[@]}"); fi
   if $with_tests; then wanted+=("${TEST_PACKAGES[@]}"); fi
-  if $with_checks; then wanted+=("${CHECK_PACKAGES[@]}"); fi
+  if $with_checks; then
+    wanted+=("${CHECK_PACKAGES[@]}")
+    # One from elsewhere will do, and Debian's package would conflict with it.
+    command -v kubectl >/dev/null || wanted+=(kubernetes-client)
+  fi
   command -v dpkg-query >/dev/null || check_debian_12
   mapfile -t missing < <(missing_packages "${wanted[@]}")
   ((${#missing[@]} > 0)) || return 0

@@ -46,8 +46,8 @@ def is_complete():
 
 
 def install():
-    deploy.install("kubernetes-client", "python3-yaml", "python3-pip",
-                   "ca-certificates")
+    deploy.install("python3-yaml", "python3-pip", "ca-certificates",
+                   *([] if shutil.which("kubectl") else ["kubernetes-client"]))
     subprocess.run(["/usr/bin/python3", "-m", "pip", "install", "--quiet",
                     "--disable-pip-version-check", "--root-user-action=ignore",
                     "--target", str(VALIDATOR_DIR), VALIDATOR], check=True,
