@@ -44,11 +44,27 @@ MAX_SERVER_MB=150
 targets=(tools server train)
 ! $cuda || targets+=(train-cuda)
 
+# storage_driver: prints overlay where this kernel can mount overlays, and else
+# vfs, with which each layer is a copy of the whole.
+storage_driver() {
+  local folder=$work/overlay
+  mkdir -p "$folder"/{lower,upper,work,merged}
+  if unshare --mount mount -t overlay overlay "$folder/merged" -o \
+    "lowerdir=$folder/lower,upperdir=$folder/upper,workdir=$folder/work" \
+    2>/dev/null; then
+    echo overlay
+  else
+    echo vfs
+  fi
+  rm -rf "$folder"
+}
+driver=$(storage_driver)
+
 # The images and containers are in the folder, and need neither a daemon nor
 # namespaces of users.
 buildah_here() {
   command buildah --root "$work/storage" --runroot "$work/run" \
-    --storage-driver vfs "$@"
+    --storage-driver "$driver" "$@"
 }
 
 clean_up() {
@@ -99,8 +115,7 @@ build_images() {
   fi
   for target in "${targets[@]}"; do
     say "building the image $target"
-    quietly "$work/build-$target.log" command buildah --root "$work/storage" \
-      --runroot "$work/run" --storage-driver vfs build --isolation chroot \
+    quietly "$work/build-$target.log" buildah_here build --isolation chroot \
       --format docker --layers --build-arg BASE=localhost/base \
       --build-arg PACKAGES="$packages" --build-arg CUDA="$(! $cuda || echo yes)" \
       --target "$target" -t "localhost/millrace-$target" \
