@@ -24,6 +24,10 @@ namespace {
 // How long NCCL may take to end a communicator.
 constexpr absl::Duration kEndTimeout = absl::Seconds(10);
 
+LogFields OverdueFields(int rank) {
+  return {{"rank", rank}, {"seconds", absl::ToInt64Seconds(kEndTimeout)}};
+}
+
 constexpr char kNetworkAdvice[] =
     "\nlet the hosts of all ranks reach each other on all ports; "
     "NCCL_SOCKET_IFNAME chooses the interface, and NCCL_DEBUG=INFO says more";
@@ -182,8 +186,7 @@ void NcclCommunicator::Abort() {
   ncclComm* const ending = std::exchange(communicator_, nullptr);
   if (ending == nullptr) return;
   if (!CallInTime(kEndTimeout, [ending] { ncclCommAbort(ending); })) {
-    LogWarning(StrCat("NCCL does not end its work of rank ", group_.rank,
-                      " within ", absl::FormatDuration(kEndTimeout)));
+    LogWarning("NCCL does not end its work", OverdueFields(group_.rank));
   }
 }
 
@@ -200,9 +203,8 @@ void NcclCommunicator::Close() {
   if (result != ncclSuccess) return Abort();
   ncclComm* const closed = std::exchange(communicator_, nullptr);
   if (!CallInTime(kEndTimeout, [closed] { ncclCommDestroy(closed); })) {
-    LogWarning(StrCat("NCCL does not let rank ", group_.rank,
-                      " leave the group within ",
-                      absl::FormatDuration(kEndTimeout)));
+    LogWarning("NCCL does not let a rank leave the group",
+               OverdueFields(group_.rank));
   }
 }
 

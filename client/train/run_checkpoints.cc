@@ -76,8 +76,8 @@ absl::StatusOr<std::optional<Checkpoint>> RunCheckpoints::Read() {
   }
   // A supervisor adds `resume` to every attempt, also to the first.
   if (leader) {
-    LogInfo(StrCat("no checkpoint in ", options_.checkpoint,
-                   ", starting at the beginning"));
+    LogInfo("no checkpoint: training starts at the beginning",
+            {{"folder", options_.checkpoint}});
   }
   return std::nullopt;
 }

@@ -171,8 +171,9 @@ absl::StatusOr<bool> Resume(Collectives& collectives, RunParts& run) {
   // evaluated becomes the best.
   if (best_is_ahead) run.state.best_valid.reset();
   if (collectives.rank() == 0) {
-    LogInfo(StrCat("resumed from epoch ", run.state.epoch, ", batch ",
-                   run.state.next_batch, " of ", path));
+    LogInfo("resumed", {{"checkpoint", path},
+                        {"epoch", run.state.epoch},
+                        {"batch", run.state.next_batch}});
   }
   return true;
 }

@@ -202,8 +202,9 @@ void OptionSources::DropMisspeltVariables() {
     if (!name.starts_with(kPrefix) || names.contains(name)) continue;
     const std::string meant = MeantVariable(name, read);
     if (meant.empty()) continue;
-    LogWarning(LogComponent::kCli, StrCat(app_.get_name(), " does not read ",
-                                          name, "\ndid you mean ", meant, "?"));
+    LogWarning(LogComponent::kCli,
+               StrCat("a variable is not read\ndid you mean ", meant, "?"),
+               {{"variable", name}});
     misspelt.insert(name);
   }
   for (const std::string& name : misspelt) unsetenv(name.c_str());

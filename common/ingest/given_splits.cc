@@ -23,8 +23,8 @@ absl::Status CheckNotEmpty(size_t seeds, const std::string& split,
         StrCat(source.name(), ": the split train of ", owner,
                " has no seeds\ngive some, or leave the split out"));
   }
-  LogWarning(StrCat(source.name(), ": the split ", split, " of ", owner,
-                    " has no seeds"));
+  LogWarning("a split has no seeds",
+             {{"file", source.name()}, {"split", split}, {"type", owner}});
   return absl::OkStatus();
 }
 

@@ -202,8 +202,9 @@ absl::StatusOr<Assignment> AssignMetis(const Store& dataset, int parts,
       Reason{"too_large_for_metis"}));
   MILLRACE_ASSIGN_OR_RETURN(MetisGraph graph, BuildMetisGraph(dataset));
   if (graph.entries() == 0) return AssignRandom(schema, parts, seed);
-  LogInfo(StrCat("METIS: ", graph.vertices(), " vertices, ", graph.entries(),
-                 " adjacency entries, ", parts, " parts"));
+  LogInfo("METIS partitions the graph", {{"vertices", graph.vertices()},
+                                         {"adjacency_entries", graph.entries()},
+                                         {"parts", parts}});
   const SharedResult result(graph.vertices());
   if (!result.ok()) return absl::ErrnoToStatus(errno, "no memory for METIS");
   MILLRACE_RETURN_IF_ERROR(RunMetis(graph, parts, seed, result.data()));

@@ -221,7 +221,7 @@ class PodsTest(unittest.TestCase):
         ranks = self.start_trainers("--epochs", "1")
         for rank in ranks:
             self.assertEqual(rank.wait(120), 0, rank.log.read_text())
-        self.assertIn("resumed from epoch", ranks[0].log.read_text())
+        self.assertIn("resumed checkpoint=", ranks[0].log.read_text())
 
 
 if __name__ == "__main__":

@@ -248,7 +248,7 @@ class SlurmTest(unittest.TestCase):
             ["scontrol", "show", "job", job], text=True,
             capture_output=True).stdout, r"Restarts=[1-3] ")
         self.assertEqual(deploy.losses(self.json), self.by_hand(2, epochs=20))
-        resumed = re.findall(r"resumed from epoch (\d+), batch (\d+)",
+        resumed = re.findall(r"resumed checkpoint=\S+ epoch=(\d+) batch=(\d+)",
                              self.output())
         self.assertIn(len(resumed), (1, 2, 3), self.output())
         self.assertNotEqual(resumed[0], ("0", "0"))

@@ -919,8 +919,9 @@ TEST_F(CheapChecksTest, SplitsWithoutSeedsAreNoticed) {
   const auto manifest = Import(input, {});
   ASSERT_TRUE(manifest.ok()) << manifest.status();
   EXPECT_EQ(manifest->splits[0].count, 0);
-  EXPECT_THAT(log.text(),
-              HasSubstr("column.npy: the split valid of node has no seeds"));
+  EXPECT_THAT(
+      log.text(),
+      HasSubstr("a split has no seeds file=column.npy split=valid type=node"));
 }
 
 TEST_F(CheapChecksTest, ChecksMemoryForTheNodes) {

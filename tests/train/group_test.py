@@ -97,8 +97,8 @@ class GroupTest(GroupCase):
         resume = (*folder, "--resume")
         for epochs, zero, one, told in (
                 (1, folder, resume, ""),
-                (2, resume, folder, "resumed from epoch 1"),
-                (3, resume, resume, "resumed from epoch 2")):
+                (2, resume, folder, " epoch=1 batch=0"),
+                (3, resume, resume, " epoch=2 batch=0")):
             ends = self.run_ranks(zero, one, epochs=epochs)
             self.assertEqual([status for status, _ in ends], [0, 0], ends)
             self.assertIn(told, ends[0][1])

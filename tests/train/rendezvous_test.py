@@ -176,7 +176,7 @@ class RendezvousTest(GroupCase):
     def test_strangers_do_not_keep_ranks_from_meeting(self):
         port = free_port()
         zero = self.start_rank(0, 2, port, *self.secret(), epochs=1)
-        told = self.stderr_until(zero, "waiting for rank 1 ")
+        told = self.stderr_until(zero, 'waiting for="rank 1 ')
         Stranger(self, port).tell_lies()
         choices = random.Random(2)
         for _ in range(20):
@@ -237,16 +237,16 @@ class RendezvousTest(GroupCase):
                 (0, "rank 1 of 2")):
             for number in (signal.SIGTERM, signal.SIGINT):
                 process = self.start_rank(rank, 2, port)
-                told = self.stderr_until(process, "waiting for ")
-                self.assertRegex(told, rf"waiting for {waits_for}; \S+s left")
+                told = self.stderr_until(process, "waiting for=")
+                self.assertRegex(told, rf'waiting for="{waits_for}" seconds_left=\d+')
                 self.interrupt(process, number)
 
     def test_says_that_the_master_has_no_address(self):
         port = free_port()
         for rank in (0, 1):
             process = self.start_rank(rank, 2, port, MASTER_ADDR="host.invalid")
-            told = self.stderr_until(process, "waiting for ")
-            self.assertRegex(told, r"waiting for .*host\.invalid.*; \S+s left")
+            told = self.stderr_until(process, "waiting for=")
+            self.assertRegex(told, r'waiting for=".*host\.invalid.*" seconds_left=\d+')
             self.assertNotIn("c10d", told)
             self.interrupt(process, signal.SIGTERM)
 
@@ -269,7 +269,7 @@ class RendezvousTest(GroupCase):
         for options, warned in (((), True), (self.secret(), False)):
             process = self.start_rank(0, 2, free_port(), *options,
                                       MASTER_ADDR=address)
-            told = self.stderr_until(process, "waiting for ")
+            told = self.stderr_until(process, "waiting for=")
             self.assertEqual("without a secret" in told, warned, told)
             self.assertEqual({local for local, _, _, state
                               in sockets(process.pid) if state == LISTEN},

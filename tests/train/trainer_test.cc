@@ -398,11 +398,14 @@ TEST(TrainerTest, SaysWhereItResumes) {
   EXPECT_THAT(log_of_run(),
               Not(AnyOf(HasSubstr("resumed"), HasSubstr("beginning"))));
   options.resume = true;
-  EXPECT_THAT(log_of_run(), HasSubstr("resumed from epoch 1, batch 0 of " +
-                                      (folder / "last.pt").string()));
+  EXPECT_THAT(log_of_run(),
+              HasSubstr("resumed checkpoint=" + (folder / "last.pt").string() +
+                        " epoch=1 batch=0"));
   std::filesystem::remove(folder / "last.pt");
-  EXPECT_THAT(log_of_run(), HasSubstr("no checkpoint in " + folder.string() +
-                                      ", starting at the beginning"));
+  EXPECT_THAT(log_of_run(),
+              HasSubstr("no checkpoint: training starts at the beginning "
+                        "folder=" +
+                        folder.string()));
 }
 
 TEST(TrainerTest, ResumesWithAddedSplitsButNotWithChangedOnes) {

@@ -150,11 +150,10 @@ void WaitNotice::Say(const std::string& what) {
   const SteadyTime now = SteadyNow();
   if (now < next_) return;
   next_ = now + absl::Seconds(5);
-  LogInfo(StrCat(
-      "waiting for ", what, "; ",
-      absl::FormatDuration(absl::Trunc(
-          std::max(deadline_ - now, absl::ZeroDuration()), absl::Seconds(1))),
-      " left"));
+  LogInfo("waiting",
+          {{"for", what},
+           {"seconds_left",
+            std::max(absl::ToInt64Seconds(deadline_ - now), int64_t{0})}});
 }
 
 absl::StatusOr<BoundSocket> BindAtMeetingPoint(const GroupAddress& group,

@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "common/base/block.h"
 #include "common/base/log.h"
-#include "common/base/strings.h"
+#include "common/base/status_lines.h"
 
 namespace millrace::cuda {
 
@@ -16,10 +16,8 @@ std::shared_ptr<std::byte> PinnedMemory::Allocate(size_t bytes) {
   absl::StatusOr<std::shared_ptr<std::byte>> pinned = pool_->Allocate(bytes);
   if (pinned.ok()) return *std::move(pinned);
   absl::call_once(logged_, [&pinned] {
-    LogWarning(
-        StrCat("batches are copied to the GPU from memory that is not "
-               "pinned: ",
-               pinned.status().message()));
+    LogWarning("batches are copied to the GPU from memory that is not pinned",
+               {{"error", FirstLine(pinned.status())}});
   });
   return AllocateBlock(bytes);
 }
