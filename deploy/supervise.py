@@ -21,6 +21,7 @@ Exit status: the command's; 128 + N if signal N ended it.
 import argparse
 import contextlib
 import ctypes
+import itertools
 import os
 import random
 import shlex
@@ -35,7 +36,7 @@ PR_SET_PDEATHSIG = 1
 
 
 def log(text):
-    stamp = time.strftime("%Y-%m-%dT%H:%M:%S")
+    stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     # The group must keep running even if stderr is on a full disk or a pipe
     # that nobody reads. Unbuffered: a buffer would keep the line and fail at
     # exit.
@@ -129,7 +130,7 @@ class Supervisor:
         signal.signal(signal.SIGINT, self.on_signal)
         flags = self.flags
         command, backoff = flags.command, flags.backoff
-        for restart in range(flags.max_restarts + 1):
+        for restart in itertools.count():
             attempt = f"attempt {restart + 1} of {flags.max_restarts + 1}"
             log(f"{attempt}: {shlex.join(command)}")
             start = time.monotonic()
@@ -163,7 +164,6 @@ class Supervisor:
                 return 128 + self.stopped_by
             backoff = min(2 * backoff, flags.backoff_max)
             command = with_option(command, "--resume")
-        return 1
 
 
 def not_negative(kind):
