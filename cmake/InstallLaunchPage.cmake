@@ -8,7 +8,7 @@ cmake_policy(VERSION 3.25)
 
 set(page $ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/${data_dir}/man/man1/millrace-launch.1)
 execute_process(COMMAND ${CMAKE_COMMAND} -E env COLUMNS=80
-    python3 -B ${program} --help
+    /usr/bin/python3 -B ${program} --help
   OUTPUT_VARIABLE help COMMAND_ERROR_IS_FATAL ANY)
 # Escapes what troff would take for an escape, a hyphen or a request.
 string(REPLACE "\\" "\\e" help "${help}")

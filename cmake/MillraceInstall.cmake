@@ -94,7 +94,8 @@ endif()
 
 # millrace_install_program(PROGRAM COMPONENT [BASES program...]
 #                          [OPENED library...]): installs a program with its
-# libraries, except those of the programs BASES.
+# libraries, except those of the programs BASES, and the completion scripts and
+# the manual page that it prints.
 function(millrace_install_program program component)
   cmake_parse_arguments(ARG "" "" "BASES;OPENED" ${ARGN})
   if(NOT TARGET ${program})
@@ -128,21 +129,9 @@ function(millrace_install_program program component)
     set(target ${millrace_private_dir})
     include(\"${PROJECT_SOURCE_DIR}/cmake/InstallPrivateLibraries.cmake\")"
     COMPONENT ${component})
-endfunction()
-
-millrace_install_program(millrace tools)
-millrace_install_program(millrace-server server BASES millrace)
-millrace_install_program(millrace-train train BASES millrace)
-millrace_install_program(millrace-train-cuda train-cuda
-  BASES millrace millrace-train OPENED ${millrace_opened_libraries})
-
-# Completion scripts and manual pages, which the programs print.
-foreach(program millrace millrace-server millrace-train)
-  if(NOT TARGET ${program})
-    continue()
+  if(component STREQUAL "train-cuda")
+    return()  # millrace-train starts it and has its page
   endif()
-  string(REGEX REPLACE "^millrace-?$" "tools" component ${program})
-  string(REPLACE "millrace-" "" component ${component})
   install(CODE "
     set(name ${program})
     set(program \"$<TARGET_FILE:${program}>\")
@@ -150,4 +139,10 @@ foreach(program millrace millrace-server millrace-train)
     set(data_dir \"${CMAKE_INSTALL_DATAROOTDIR}\")
     include(\"${PROJECT_SOURCE_DIR}/cmake/InstallTexts.cmake\")"
     COMPONENT ${component})
-endforeach()
+endfunction()
+
+millrace_install_program(millrace tools)
+millrace_install_program(millrace-server server BASES millrace)
+millrace_install_program(millrace-train train BASES millrace)
+millrace_install_program(millrace-train-cuda train-cuda
+  BASES millrace millrace-train OPENED ${millrace_opened_libraries})
