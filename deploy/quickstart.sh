@@ -50,7 +50,6 @@ set_up() {
     run_step "$ROOT/deploy/setup.sh"
   fi
   say "building (the first time takes minutes; log: build/logs/)"
-  # shellcheck disable=SC2016  # expanded by the inner shell
   BUILD_TARGETS='millrace millrace-server millrace-train' \
     run_step bash -c '. "$1" && build_preset release' "$0" "$ROOT/deploy/lib.sh"
   bin=$ROOT/build/release/bin

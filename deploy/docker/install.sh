@@ -11,6 +11,5 @@ rm -rf /var/lib/apt/lists/* /var/cache/apt/*.bin /var/cache/apt/archives/*.deb \
   /var/cache/debconf/*-old /var/log/apt /var/log/dpkg.log /usr/share/man/* \
   /usr/share/bash-completion /usr/share/fish /usr/share/zsh
 mkdir -p /usr/share/doc/millrace
-# shellcheck disable=SC2016  # dpkg-query's own variables
 dpkg-query --show --showformat='${Package} ${Version}\n' |
   sort >/usr/share/doc/millrace/packages.txt

@@ -8,7 +8,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 stop_groups_at_exit
 rm -rf "$work"
 mkdir -p "$work"
-cd "$work"
+cd "$work" || exit
 
 # fail WHAT: also prints the end of every .txt in WORK_DIR.
 fail() {

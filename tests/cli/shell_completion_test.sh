@@ -6,11 +6,12 @@ set -euo pipefail
 . "$(dirname "$0")/script_test.sh"
 export PATH="$bin:$PATH"
 
+# shellcheck source=/dev/null
 source <(millrace completion bash)
 
 # offers WORDS -- CANDIDATES: compares what bash offers for the last of WORDS.
 offers() {
-  local words=() expected
+  local words=() expected function
   while [[ $1 != -- ]]; do
     words+=("$1")
     shift
@@ -19,7 +20,8 @@ offers() {
   expected="$*"
   COMP_WORDS=("${words[@]}") COMP_CWORD=$((${#words[@]} - 1))
   COMPREPLY=()
-  $(complete -p "${words[0]}" | sed 's/.*-F \([^ ]*\).*/\1/')
+  function=$(complete -p "${words[0]}" | sed 's/.*-F \([^ ]*\).*/\1/')
+  "$function"
   [[ ${COMPREPLY[*]} == "$expected" ]] ||
     fail "${words[*]}: offers ${COMPREPLY[*]} instead of $expected"
 }

@@ -48,6 +48,7 @@ attempt() {
   say "$what: $outcome in $((SECONDS - start)) s"
 }
 
+# shellcheck disable=SC2317  # called by name
 golden() {
   /usr/bin/python3 -B "$ROOT/tests/golden/digests_test.py" --bin "$build/bin" \
     --data "$ROOT/tests/data" --seed "$1" --sources "$2" --memory "$3" "${@:4}"

@@ -50,4 +50,5 @@ start_node() {
 for ((node = 0; node < cluster_nodes; ++node)); do
   start_node "$node"
 done
+# shellcheck disable=SC2119  # it takes none of our arguments
 wait_for_parts
