@@ -6,7 +6,12 @@
 # Sets ROOT to the repository's folder, JOBS to the number of compilers that may
 # run at once, and TEST_JOBS to the number of tests.
 
+unset CDPATH  # with it, `cd` may print the folder
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+# Tests talk to servers of this machine, which no proxy reaches.
+export no_proxy=${no_proxy:+$no_proxy,}localhost,127.0.0.1,::1
+export NO_PROXY=$no_proxy
 
 # A compiler needs up to about 1.5 GB of memory (for LibTorch's headers), so
 # memory may allow fewer jobs than there are processors.

@@ -146,10 +146,10 @@ install_packages() {
   prefix=$(root_prefix "${missing[@]}")
   local apt=(${prefix:+"$prefix"} env DEBIAN_FRONTEND=noninteractive apt-get -y
              -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3)
+  # Sources that have nothing to do with this may be broken.
   quietly "$ROOT/build/logs/apt.log" \
     "${apt[@]}" -o APT::Update::Error-Mode=any update ||
-    fail "the package lists could not be fetched" \
-      "check the network and the apt sources of this machine"
+    say "going on with the package lists that could be fetched"
   # Completes an installation that was interrupted.
   quietly "$ROOT/build/logs/apt.log" \
     ${prefix:+"$prefix"} env DEBIAN_FRONTEND=noninteractive \
@@ -157,7 +157,8 @@ install_packages() {
   quietly "$ROOT/build/logs/apt.log" \
     "${apt[@]}" install --no-install-recommends "${missing[@]}" ||
     fail "the packages could not be installed" \
-      "see build/logs/apt.log; fix the cause and run $0 again"
+      "see build/logs/apt.log; check the network and the apt sources, then run \
+$0 again"
 }
 
 # check_space FOLDER GIGABYTES: fails if FOLDER has less free space.
@@ -199,7 +200,9 @@ fill_folder() {
   local python=/usr/bin/python3 pip
   shift 2
   [[ -x $python ]] || python=python3
-  pip=("$python" -m pip install --disable-pip-version-check
+  # Settings of developers' machines, which contradict --target.
+  pip=(env PIP_REQUIRE_VIRTUALENV=0 PIP_USER=0
+       "$python" -m pip install --disable-pip-version-check
        --root-user-action=ignore --timeout 60)
   if ! "$python" -c "import sys; sys.exit(sys.version_info[:2] != (3, 11))"; then
     pip+=(--python-version "$WHEEL_PYTHON" --only-binary=:all:)

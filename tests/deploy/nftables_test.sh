@@ -36,7 +36,8 @@ SERVER, TRAINER, MONITOR, STRANGER = CLIENTS = (
 ALLOWED = {  # port -> who may connect
     22: CLIENTS,  # of ssh
     7000: (SERVER, TRAINER), 7007: (SERVER, TRAINER), 7008: (),
-    7079: (), 7080: (MONITOR,), 7081: (MONITOR,), 7096: (MONITOR,), 7097: (),
+    7079: (), 7080: (MONITOR,), 7087: (MONITOR,), 7088: (),
+    7089: (), 7090: (MONITOR,), 7105: (MONITOR,), 7106: (),
     29500: (TRAINER,), 29501: (), 32768: (TRAINER,), 60999: (TRAINER,),
     61000: ()}
 
