@@ -6,13 +6,13 @@
 # without capabilities, its health check, a trainer that uses it, and how the
 # server stops; the same with TLS, from variables, and with a root that is mounted
 # read-only, which Buildah cannot do. Needs root and the network; 4 GB of disk,
-# and 10 GB if it also compiles.
+# and 10 GB if it also compiles, or more where the kernel mounts no overlays.
 #
 # Usage: tests/deploy/images_test.sh [OPTION]...
 #   --debs DIR     make images of the packages in this folder, instead of
 #                  building them in the first stage of the Dockerfile
 #   --build DIR    make images of packages made from this build folder
-#   --cuda         also the trainer for GPUs (20 GB of disk)
+#   --cuda         also the trainer for GPUs (15 GB of disk)
 #   --work DIR     folder for everything (default: a new one in /var/tmp)
 #   --keep         leave it there
 #   --help         print this text
@@ -68,7 +68,10 @@ buildah_here() {
 }
 
 clean_up() {
-  $keep || $only_try || rm -rf --one-file-system "$work"
+  ! $only_try || return 0
+  # With overlays, the folder of the layers is a mount.
+  umount --recursive "$work/storage/overlay" 2>/dev/null || true
+  $keep || rm -rf --one-file-system "$work"
 }
 trap clean_up EXIT
 
