@@ -181,6 +181,7 @@ class RestartTest(unittest.TestCase):
 class LaunchTest(unittest.TestCase):
     bin = data = None
     fake = False
+    logs = []  # paths of those of sshd
 
     @classmethod
     def setUpClass(cls):
@@ -205,13 +206,15 @@ class LaunchTest(unittest.TestCase):
     @staticmethod
     def fake_ssh(folder):
         script = pathlib.Path(folder) / "ssh"
-        script.write_text('#!/bin/sh\ncd / && exec sh -c "$2"\n')
-        script.chmod(0o755)
-        return str(script)
+        script.write_text('cd / && exec sh -c "$2"\n')
+        return f"sh {shlex.quote(str(script))}"
 
     @classmethod
     def start_sshd(cls, folder):
         """Returns the ssh command that reaches the hosts."""
+        # Without PAM, sshd lets in nobody whose password is locked.
+        shadow = folder / "shadow"
+        shadow.write_text("root:*:19000:0:99999:7:::\n")
         for name in ("host", "user"):
             subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "",
                             "-f", folder / name], check=True)
@@ -224,18 +227,25 @@ class LaunchTest(unittest.TestCase):
                 f"AuthorizedKeysFile {folder}/user.pub\nStrictModes no\n"
                 "PermitRootLogin yes\nUsePAM no\nPasswordAuthentication no\n"
                 f"PidFile {folder}/pid-{host}\n")
+            cls.logs.append(folder / f"log-{host}")
             daemon = subprocess.Popen(
-                ["/usr/sbin/sshd", "-D", "-f", config],
-                stderr=subprocess.DEVNULL)
+                [*deploy.SEE_INSTEAD, "/etc/shadow", shadow, "/usr/sbin/sshd",
+                 "-D", "-f", config, "-E", cls.logs[-1]])
             # Also after Ctrl-C, when unittest cleans up nothing.
             atexit.register(daemon.wait)
             atexit.register(daemon.terminate)
             deploy.await_true(
                 "sshd", lambda at=(host, port):
-                socket.create_connection(at).close() is None, LIMIT)
+                socket.create_connection(at).close() is None, LIMIT,
+                report=cls.ssh_logs)
         return (f"ssh -p {port} -i {folder}/user -o BatchMode=yes -o "
                 f"UserKnownHostsFile={folder}/known -o LogLevel=ERROR -o "
                 "StrictHostKeyChecking=no")
+
+    @classmethod
+    def ssh_logs(cls):
+        return "".join(f"\n{path.name}:\n{path.read_text()}"
+                       for path in cls.logs if path.exists())
 
     @staticmethod
     def training(epochs=6):
@@ -287,7 +297,8 @@ class LaunchTest(unittest.TestCase):
 
     def finish(self, process, status=0):
         stdout, stderr = process.communicate(timeout=LIMIT)
-        self.assertEqual(process.returncode, status, stdout + stderr)
+        self.assertEqual(process.returncode, status,
+                         stdout + stderr + self.ssh_logs())
         return stdout, stderr
 
     def test_fleet_and_trainers(self):

@@ -9,9 +9,10 @@ Runs on Debian 12; as root it installs the packages `prometheus`, `openssl`
 and `curl` if they are missing.
 
 Usage: operations_test.py [OPTION]
-  --bin DIR        the programs (default: build/release/bin)
+  --bin DIR        the programs (default: of the first build that is there)
   --packages DIR   the packages, instead: runs the first block there, and the
-                   others with what it has installed
+                   others with what it has installed. Begins as a new system
+                   does, without apt's lists of packages
 """
 import argparse
 import json
@@ -21,28 +22,20 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
-import time
+import threading
 import unittest
 import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tests/support"))
+import deploy  # noqa: E402  (its folder comes first)
+
 PAGE = ROOT / "docs/operations.md"
-PACKAGES = {"prometheus": "prometheus", "promtool": "prometheus",
-            "openssl": "openssl", "curl": "curl"}
+PACKAGES = "prometheus", "openssl", "curl"
 PORTS = (7001, 7002, 7003, 7004, 7101, 7102, 7103, 7104, 7201, 9091)
 SHIFT = 10_000  # added to these, so that a fleet that runs here is left alone
-
-
-def install():
-    missing = {package for program, package in PACKAGES.items()
-               if shutil.which(program) is None}
-    if missing:
-        subprocess.run(["apt-get", "update", "-qq"], check=True)
-        subprocess.run(["apt-get", "install", "-y", "-qq",
-                        "--no-install-recommends", *missing], check=True,
-                       stdout=subprocess.DEVNULL,
-                       env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"})
 
 
 def blocks():
@@ -73,23 +66,36 @@ class Shell:
             ["bash"], cwd=folder, env=environment, stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             start_new_session=True)
+        self.run("set -e; trap 'echo END-OF-BLOCK $?' EXIT")
 
     def run(self, text):
-        """Returns the output; the last command must have ended with 0."""
-        self.process.stdin.write(f"{text}\necho END-OF-BLOCK $?\n")
-        self.process.stdin.flush()
-        lines = []
-        for line in self.process.stdout:
-            end = re.fullmatch(r"END-OF-BLOCK (\d+)\n", line)
-            if end:
-                output = "".join(lines)
-                assert end[1] == "0", f"{text}\nends with {end[1]}:\n{output}"
-                return output
-            lines.append(line)
-        raise AssertionError("the shell has ended:\n" + "".join(lines))
+        """Returns the output; each command must end with 0, and all of them
+        within LIMIT."""
+        timer = threading.Timer(deploy.LIMIT, self.kill)
+        timer.start()
+        try:
+            self.process.stdin.write(f"{text}\necho END-OF-BLOCK $?\n")
+            self.process.stdin.flush()
+            lines = []
+            for line in self.process.stdout:
+                end = re.fullmatch(r"END-OF-BLOCK (\d+)\n", line)
+                if end:
+                    output = "".join(lines)
+                    assert end[1] == "0", (
+                        f"{text}\nends with {end[1]}:\n{output}")
+                    return output
+                lines.append(line)
+        finally:
+            timer.cancel()
+        raise AssertionError(f"{text}\ndoes not end within {deploy.LIMIT} s:\n"
+                             + "".join(lines))
+
+    def kill(self):
+        """Ends the shell and all that it has started."""
+        os.killpg(self.process.pid, signal.SIGKILL)
 
     def end(self):
-        os.killpg(self.process.pid, signal.SIGKILL)
+        self.kill()
         self.process.communicate()
 
 
@@ -110,19 +116,9 @@ class OperationsTest(unittest.TestCase):
     def ask(self, path):
         """The answer of Prometheus."""
         with urllib.request.urlopen(
-                f"http://127.0.0.1:{9091 + SHIFT}/api/v1/{path}") as answer:
+                f"http://127.0.0.1:{9091 + SHIFT}/api/v1/{path}",
+                timeout=30) as answer:
             return json.load(answer)["data"]
-
-    def await_true(self, what, condition, seconds):
-        deadline = time.monotonic() + seconds
-        while True:
-            try:
-                if condition():
-                    return
-            except OSError:
-                pass  # it is starting
-            self.assertLess(time.monotonic(), deadline, what)
-            time.sleep(0.5)
 
     def targets_up(self):
         return sum(int(sample["value"][1]) for sample in
@@ -130,7 +126,8 @@ class OperationsTest(unittest.TestCase):
 
     def page(self, port, name=""):
         with urllib.request.urlopen(
-                f"http://127.0.0.1:{port + SHIFT}/{name}") as answer:
+                f"http://127.0.0.1:{port + SHIFT}/{name}",
+                timeout=30) as answer:
             return answer.read().decode()
 
     def active_alerts(self):
@@ -140,6 +137,7 @@ class OperationsTest(unittest.TestCase):
     def install_packages(self, commands):
         for program in ("millrace", "millrace-server", "millrace-train"):
             self.assertIsNone(shutil.which(program))
+        shutil.rmtree("/var/lib/apt/lists")
         self.shell.run(f"cd {self.packages}")
         self.shell.run(commands)
         self.shell.run(f"cd {self.folder}")
@@ -163,29 +161,29 @@ class OperationsTest(unittest.TestCase):
 
         output = self.shell.run(steps["Prometheus"])
         self.assertIn("SUCCESS", output)
-        self.await_true("four targets are up",
-                        lambda: self.targets_up() == 4, 60)
+        deploy.await_true("four targets are up",
+                          lambda: self.targets_up() == 4, 60)
         self.assertIn("<html", self.page(7101))
-        self.await_true(
+        deploy.await_true(
             "all rules are evaluated",
             lambda: {rule["health"] for group in self.ask("rules")["groups"]
                      for rule in group["rules"]} == {"ok"}, 60)
 
         self.shell.run(steps["Train"])
-        self.await_true("the trainer has a page",
-                        lambda: "millrace_trainer_steps_total" in
-                        self.page(7201, "metrics"), 60)
+        deploy.await_true("the trainer has a page",
+                          lambda: "millrace_trainer_steps_total" in
+                          self.page(7201, "metrics"), 60)
 
         lose, start = steps["Lose a server"].split("millrace-server", 1)
         output = self.shell.run(lose)
         self.assertRegex(output, rf"localhost:{7001 + SHIFT} +unreachable")
-        self.await_true("an alert names it",
-                        lambda: "MillraceTargetDown" in self.active_alerts(),
-                        60)
+        deploy.await_true("an alert names it",
+                          lambda: "MillraceTargetDown" in self.active_alerts(),
+                          60)
         output = self.shell.run("millrace-server" + start)
         self.assertRegex(output, rf"localhost:{7001 + SHIFT} +ready")
-        self.await_true("four targets are up again",
-                        lambda: self.targets_up() == 4, 60)
+        deploy.await_true("four targets are up again",
+                          lambda: self.targets_up() == 4, 60)
 
         # The block ends with the status of the trainer, or of `kill`.
         trained, stop = steps["Stop"].split("\n", 1)
@@ -204,11 +202,12 @@ class OperationsTest(unittest.TestCase):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", type=pathlib.Path,
-                        default=ROOT / "build/release/bin")
+                        default=deploy.find_programs())
     parser.add_argument("--packages", type=pathlib.Path)
     options, rest = parser.parse_known_args()
     OperationsTest.bin = options.bin.resolve()
     OperationsTest.packages = options.packages
     if not options.packages:
-        install()
+        deploy.install(*PACKAGES, *deploy.LIBRARIES)
+        deploy.use_pretended_cuda(OperationsTest.bin)
     unittest.main(argv=["operations_test.py", *rest], verbosity=2)

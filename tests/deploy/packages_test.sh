@@ -84,10 +84,16 @@ fi
 
 say "making a bare Debian 12"
 make_root "$root"
-in_root "$root" apt-get update -qq >"$work/apt.log" 2>&1
+in_root "$root" apt-get update -qq >"$work/apt.log" 2>&1 || {
+  tail -n 30 "$work/apt.log" >&2
+  fail "apt cannot read its sources in a bare Debian 12" \
+    "see above; they are those of Debian 12 of this machine"
+}
 mkdir -p "$root/srv/test" "$root/srv/debs"
 cp "$debs"/*.deb "$root/srv/debs/"
 cp -r "$ROOT/tests/data/cora" "$ROOT/tests/install/consumer" "$root/srv/test/"
+# What is copied may be closed to the user millrace here.
+chmod -R a+rX "$root/srv"
 # What the packages need of Debian stays when they go; see what they leave.
 depends=$(for deb in "$root"/srv/debs/{millrace_,millrace-}*.deb; do
   dpkg-deb --field "$deb" Depends | tr ',' '\n' | sed 's/ *(.*//; s/ //g'
@@ -126,8 +132,9 @@ list_files | diff "$work/before.txt" - >&2 ||
 
 say "section 1 of docs/operations.md"
 apt_install python3
-mkdir -p "$root/srv/test/tests/deploy" "$root/srv/test/docs"
+mkdir -p "$root/srv/test"/{tests/deploy,tests/support,docs}
 cp "$ROOT/tests/deploy/operations_test.py" "$root/srv/test/tests/deploy/"
+cp "$ROOT/tests/support/deploy.py" "$root/srv/test/tests/support/"
 cp "$ROOT/docs/operations.md" "$root/srv/test/docs/"
 in_root "$root" /usr/bin/python3 -B \
   /srv/test/tests/deploy/operations_test.py --packages /srv/debs \

@@ -22,6 +22,7 @@ the store.
 Usage: scaling_drill.py [--bin DIR] [--fanouts 10,5]
 """
 import argparse
+import concurrent.futures
 import contextlib
 import json
 import math
@@ -52,14 +53,6 @@ RUN, STOP = 0.0005, 0.0095  # seconds that a server runs and is stopped, in turn
 
 def say(text):
     print(f"{time.strftime('%H:%M:%S')} {text}", flush=True)
-
-
-def run(*words):
-    done = subprocess.run([str(word) for word in words], text=True,
-                          capture_output=True)
-    if done.returncode != 0:
-        raise SystemExit(f"{words[0]} {words[1]}: {done.stderr}")
-    return done.stdout
 
 
 class Server:
@@ -119,10 +112,12 @@ class Drill:
         for name, array in arrays.items():
             np.save(folder / f"{name}.npy", array)
             words += [f"--{name}", folder / f"{name}.npy"]
-        run(self.bin / "millrace", "import", "npy", *words,
-            "--out", folder / "dataset")
-        run(self.bin / "millrace", "partition", folder / "dataset",
-            "--parts", PARTITIONS, "--method", "hash", "--out", self.store)
+        self.millrace("import", "npy", *words, "--out", folder / "dataset")
+        self.millrace("partition", folder / "dataset", "--parts", PARTITIONS,
+                      "--method", "hash", "--out", self.store)
+
+    def millrace(self, *words):
+        return deploy.run_quietly(self.bin / "millrace", *words)
 
     def add_replica(self, partition):
         server = Server(self, partition)
@@ -149,8 +144,7 @@ class Drill:
 
     def capacity(self):
         """Batches a second when clients take them as fast as they come."""
-        line = run(self.bin / "millrace", "bench", *self.job(), "--batches",
-                   400, "--json")
+        line = self.millrace("bench", *self.job(), "--batches", 400, "--json")
         measured = json.loads(line)
         return measured["batches"] / measured["seconds"]
 
@@ -189,9 +183,9 @@ class Drill:
             f"{self.rate(PERIOD):.1f} batches/s")
 
     def digest(self, epoch, *source):
-        return run(self.bin / "millrace", "digest", *source, "--fanouts",
-                   self.fanouts, "--batch-size", BATCH, "--epoch", epoch,
-                   "--batches", DIGESTS)
+        return self.millrace("digest", *source, "--fanouts", self.fanouts,
+                             "--batch-size", BATCH, "--epoch", epoch,
+                             "--batches", DIGESTS)
 
     def watch_digests(self, stop, seen):
         """Reads the first batches of one epoch after another."""
@@ -225,13 +219,15 @@ def carry_out(drill):
     say(f"the load doubles, to {2 * demand:.1f} batches/s")
     drill.add_load(demand)
     stop, seen = threading.Event(), []
-    watcher = threading.Thread(target=drill.watch_digests, args=(stop, seen))
-    watcher.start()
-    for _ in range(10):
-        drill.apply_rule()
-    after = drill.rate(PERIOD)
-    stop.set()
-    watcher.join()
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        watcher = pool.submit(drill.watch_digests, stop, seen)
+        try:
+            for _ in range(10):
+                drill.apply_rule()
+            after = drill.rate(PERIOD)
+        finally:
+            stop.set()
+        watcher.result()  # raises what a digest has raised
     say(f"before {calm:.1f}, afterwards {after:.1f} batches/s, with "
         f"{len(drill.servers)} servers")
     assert len(drill.servers) > PARTITIONS, "no replica was added"
@@ -244,9 +240,10 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--bin", type=pathlib.Path,
-                        default=ROOT / "build/release/bin")
+                        default=deploy.find_programs())
     parser.add_argument("--fanouts", default="10,5")
     options = parser.parse_args()
+    deploy.use_pretended_cuda(options.bin)
     with contextlib.ExitStack() as stack:
         folder = pathlib.Path(stack.enter_context(
             tempfile.TemporaryDirectory(prefix="millrace-drill-")))
