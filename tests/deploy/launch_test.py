@@ -154,8 +154,8 @@ class RestartTest(unittest.TestCase):
         lines = []
         with unittest.mock.patch.multiple(launch, log=lines.append,
                                           **constants):
-            one.start(launch.Part("h server 0", ["sh", "-c", script],
-                                  one.events))
+            one.start(launch.Process("h server 0", ["sh", "-c", script],
+                                     one.events))
             for _ in range(restarts):
                 ended = one.next_event(time.monotonic() + LIMIT)
                 one.start_again(ended)
@@ -172,10 +172,34 @@ class RestartTest(unittest.TestCase):
             self.pauses("sleep 0.3; exit 1", 3, SHORTEST_PAUSE=0.1,
                         STEADY=0.2), [0.1, 0.1, 0.1])
 
-    def test_wrong_options_are_not_tried_again(self):
-        with self.assertRaises(launch.Failure) as caught:
-            self.pauses("exit 2", 1)
-        self.assertEqual(caught.exception.status, 2)
+    def test_what_another_try_does_not_mend_is_not_tried_again(self):
+        for script, status in (("exit 2", 2), ("exec /none", 1),
+                               ("exec /", 1)):
+            with self.subTest(script):
+                with self.assertRaises(launch.Failure) as caught:
+                    self.pauses(script, 1)
+                self.assertEqual(caught.exception.status, status)
+
+
+class SilentHostTest(unittest.TestCase):
+    def test_interrupts_end_the_wait_for_a_host(self):
+        with tempfile.TemporaryDirectory() as folder:
+            started = pathlib.Path(folder, "started")
+            ssh = pathlib.Path(folder, "ssh")
+            ssh.write_text(f"echo >{started}; exec sleep 60\n")
+            process = subprocess.Popen(
+                [LAUNCH, "--hosts", "h", "--store", "s", "--plaintext",
+                 "--ssh", f"sh {ssh}", "--grace", "1"], text=True,
+                stderr=subprocess.PIPE)
+            self.addCleanup(process.kill)
+            deploy.await_true("ssh", started.exists, LIMIT)
+            # The second one kills ssh, which does not read its stdin.
+            for _ in range(2):
+                process.send_signal(signal.SIGINT)
+                time.sleep(0.5)
+            _, stderr = process.communicate(timeout=10)
+        self.assertEqual(process.returncode, 130, stderr)
+        self.assertIn("interrupted", stderr)
 
 
 class LaunchTest(unittest.TestCase):
@@ -349,7 +373,9 @@ class LaunchTest(unittest.TestCase):
 
     def test_a_store_that_is_not_there(self):
         _, stderr = self.finish(self.start("--store", self.work / "none"), 1)
-        self.assertRegex(stderr, "127.0.0.2: .*none/store.json.*: No such file")
+        self.assertRegex(stderr, r"\[127.0.0.2 cat\] .*none/store.json.*: No "
+                         "such file")
+        self.assertIn("give a --store that all hosts have", stderr)
 
     def test_an_interrupt_ends_all(self):
         process = self.start_all(epochs=10000)
