@@ -298,6 +298,14 @@ exec {self.bin}/millrace-server "$@"
             self.submit("one_job.sbatch", *self.training(),
                         PATH=self.server_of_one_node()))
 
+    def test_missing_programs_end_a_fleet_and_a_job(self):
+        path = ":".join(folder for folder in os.environ["PATH"].split(":")
+                        if folder != str(self.bin))
+        for script in ("fleet.sbatch", "one_job.sbatch"):
+            with self.subTest(script):
+                self.expect_end(self.submit(script, PATH=path), "FAILED", 127)
+                self.assertNotIn("again", self.output())
+
     def test_a_server_that_dies_is_started_again(self):
         job = self.submit("one_job.sbatch", *self.training(20))
         self.await_steps(5)
@@ -311,7 +319,7 @@ exec {self.bin}/millrace-server "$@"
         texts = {path.name: path.read_text()
                  for path in SCRIPTS.glob("*.sbatch")}
         for first, last, count in (("serve='\n", "\ndone'\n", 2),
-                                   ("# Another try does not mend", "\nfi\n", 3)):
+                                   ("# Another try does not mend", "\nesac\n", 3)):
             found = [re.search(f"{first}.*?{last}", text, re.DOTALL)
                      for text in texts.values() if first in text]
             self.assertEqual(len(found), count)
