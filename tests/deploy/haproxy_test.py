@@ -14,6 +14,7 @@ The attacker comes from 127.0.0.2, the good client from 127.0.0.1, both with a
 certificate that is let in: strangers without one get no further than the
 handshake."""
 import argparse
+import concurrent.futures
 import contextlib
 import json
 import multiprocessing
@@ -27,7 +28,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import urllib.request
 
@@ -56,37 +56,16 @@ GOOD_JOB = job(seed=7, split="train", fanouts=[10, 5], batch_size=256)
 ATTACKER, GOOD = "127.0.0.2", "127.0.0.1"
 
 
-def run(*words, **options):
-    result = subprocess.run([str(word) for word in words], text=True,
-                            capture_output=True, timeout=600, check=False,
-                            **options)
-    if result.returncode != 0:
-        raise AssertionError(f"{words}: {result.returncode} {result.stdout}"
-                             f"{result.stderr}")
-    return result.stdout
-
-
 def make_certificates(folder):
     """A CA, and certificates of servers, of the proxy and of clients."""
-    key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
-    run("openssl", "req", "-x509", *key, "-keyout", folder / "ca.key", "-out",
-        folder / "ca.pem", "-days", "2", "-subj", "/CN=fleet CA")
-    for name, names in {"server": "DNS:s0.fleet.example,DNS:s1.fleet.example",
-                        "proxy": "DNS:proxy.example", "client": "DNS:t1.example"
-                        }.items():
-        path = folder / name
-        run("openssl", "req", *key, "-keyout", f"{path}.key", "-out",
-            f"{path}.csr", "-subj", f"/CN={name}")
-        (folder / "extensions").write_text(
-            f"subjectAltName={names},IP:127.0.0.1")
-        run("openssl", "x509", "-req", "-in", f"{path}.csr", "-CA",
-            folder / "ca.pem", "-CAkey", folder / "ca.key", "-CAcreateserial",
-            "-days", "2", "-out", f"{path}.crt", "-extfile",
-            folder / "extensions")
+    names = {"server": "DNS:s0.fleet.example,DNS:s1.fleet.example",
+             "proxy": "DNS:proxy.example", "client": "DNS:t1.example"}
+    deploy.make_certificates(folder, {
+        name: f"{more},IP:127.0.0.1" for name, more in names.items()})
+    for name in names:
         # As HAProxy wants them: a certificate and its key in a file.
-        (folder / f"{name}.pem").write_text(
-            pathlib.Path(f"{path}.crt").read_text() +
-            pathlib.Path(f"{path}.key").read_text())
+        (folder / f"{name}-both.pem").write_text("".join(
+            (folder / f"{name}.{kind}").read_text() for kind in ("pem", "key")))
 
 
 class Process(contextlib.AbstractContextManager):
@@ -122,9 +101,9 @@ class Server(Process):
             "--store", setup.store, "--partition", "all", "--listen",
             self.address, "--metrics", f"127.0.0.1:{self.metrics}",
             "--max-inflight-bytes", INFLIGHT, "--tls-cert",
-            setup.folder / "server.crt", "--tls-key", setup.folder /
+            setup.folder / "server.pem", "--tls-key", setup.folder /
             "server.key", "--tls-ca", setup.folder / "ca.pem")
-        wait_for(lambda: self.page("readyz"), "a server")
+        deploy.await_true("a server", lambda: self.page("readyz"), 30)
 
     def page(self, name):
         with urllib.request.urlopen(
@@ -149,7 +128,8 @@ class Proxy(Process):
             "log /dev/log local0": "log stdout format raw local0",
             " port 7080": "",
             **{f"/etc/haproxy/millrace/{name}.pem": f"{setup.folder}/{other}.pem"
-               for name, other in {"proxy": "proxy", "proxy-client": "proxy",
+               for name, other in {"proxy": "proxy-both",
+                                   "proxy-client": "proxy-both",
                                    "fleet-ca": "ca", "clients-ca": "ca"
                                    }.items()}}
         for i, server in enumerate(servers):
@@ -162,24 +142,14 @@ class Proxy(Process):
             text = text.replace(old, new)
         config = setup.folder / "haproxy.cfg"
         config.write_text(text)
-        run("haproxy", "-c", "-f", config)
+        deploy.run_quietly("haproxy", "-c", "-f", config)
         super().__init__(setup.folder / "haproxy.log", "haproxy", "-db", "-f",
                          config)
         self.addresses = [f"127.0.0.1:{port}" for port in self.ports]
         for address in self.addresses:
-            wait_for(lambda at=address: Client(setup, at).call(DESCRIBE, b""),
-                     "the proxy")
-
-
-def wait_for(ready, what, seconds=30):
-    end = time.monotonic() + seconds
-    while True:
-        with contextlib.suppress(OSError, AssertionError):
-            ready()
-            return
-        if time.monotonic() > end:
-            raise AssertionError(f"{what} is not ready")
-        time.sleep(0.1)
+            deploy.await_true(
+                "the proxy", lambda client=Client(setup, address):
+                client.call(DESCRIBE, b"").status == 0, 30)
 
 
 class Client:
@@ -208,19 +178,21 @@ class Setup(contextlib.ExitStack):
         self.tls = ssl.create_default_context(cafile=self.folder / "ca.pem")
         self.tls.check_hostname = False
         self.tls.set_alpn_protocols(["h2"])
-        self.tls.load_cert_chain(self.folder / "client.pem")
-        run(self.bin / "millrace", "import", "fake", "--nodes", 100_000,
+        self.tls.load_cert_chain(self.folder / "client-both.pem")
+        deploy.run_quietly(
+            self.bin / "millrace", "import", "fake", "--nodes", 100_000,
             "--avg-degree", 15, "--features", 64, "--classes", 8, "--seed", 1,
             "--out", self.folder / "data")
         self.store = self.folder / "store"
-        run(self.bin / "millrace", "partition", self.folder / "data", "--parts",
+        deploy.run_quietly(
+            self.bin / "millrace", "partition", self.folder / "data", "--parts",
             2, "--method", "random", "--out", self.store)
 
     def millrace(self, command, servers, *words, parse=str):
-        return parse(run(
+        return parse(deploy.run_quietly(
             self.bin / "millrace", command, "--servers", ",".join(servers),
             *JOB, *words, "--tls-ca", self.folder / "ca.pem", "--tls-cert",
-            self.folder / "client.crt", "--tls-key",
+            self.folder / "client.pem", "--tls-key",
             self.folder / "client.key"))
 
 
@@ -230,8 +202,8 @@ def check_batches(setup, servers, proxy):
     direct = setup.millrace("digest", [s.address for s in servers],
                             "--batches", 40)
     through = setup.millrace("digest", proxy.addresses, "--batches", 40)
-    local = run(setup.bin / "millrace", "digest", "--store", setup.store, *JOB,
-                "--batches", 40)
+    local = deploy.run_quietly(setup.bin / "millrace", "digest", "--store",
+                               setup.store, *JOB, "--batches", 40)
     assert direct == through == local, "the batches differ"
     print("batches through the proxy equal those of the servers and the store")
 
@@ -239,7 +211,7 @@ def check_batches(setup, servers, proxy):
 def channel(setup, address, certificate=True):
     import grpc
     read = lambda name: (setup.folder / name).read_bytes()  # noqa: E731
-    mine = ([read("client.key"), read("client.crt")] if certificate else
+    mine = ([read("client.key"), read("client.pem")] if certificate else
             [None, None])
     return grpc.secure_channel(
         address, grpc.ssl_channel_credentials(read("ca.pem"), *mine))
@@ -293,10 +265,10 @@ def check_calls(setup, servers, proxy):
                       columns=ALL_COLUMNS)
         list(to.unary_stream(SAMPLE)(long, timeout=0.05))
         raise AssertionError("the deadline is not kept")
-    wait_for(lambda: assert_true(
-        servers[0].metric("millrace_calls_total") > ended and
-        servers[0].metric("millrace_inflight_bytes") == 0),
-        "the end of a call whose deadline has passed")
+    deploy.await_true(
+        "the end of a call whose deadline has passed",
+        lambda: servers[0].metric("millrace_calls_total") > ended and
+        servers[0].metric("millrace_inflight_bytes") == 0, 30)
     print("a deadline ends the call at the server")
 
     with channel(setup, proxy.addresses[0], certificate=False) as to:
@@ -306,10 +278,6 @@ def check_calls(setup, servers, proxy):
         except grpc.RpcError as error:
             assert error.code() == grpc.StatusCode.UNAVAILABLE, error
     print("a client without a certificate is refused at the handshake")
-
-
-def assert_true(value):
-    assert value
 
 
 def check_flow(setup, server, proxy):
@@ -343,9 +311,8 @@ def check_flow(setup, server, proxy):
         except OSError:
             beside = "no answer in 3 s"
         slow.reset(stream)
-        wait_for(lambda: assert_true(
-            server.metric("millrace_inflight_bytes") == 0),
-            "the end of a call that was reset")
+        deploy.await_true("the end of a call that was reset", lambda:
+                          server.metric("millrace_inflight_bytes") == 0, 30)
     print(f"a client that does not read: of {whole >> 20} MB the server sent "
           f"{int(after - sent) >> 10} KB; another client waited "
           f"{1e3 * other:.0f} ms, a call on the same connection: {beside}")
@@ -355,16 +322,20 @@ def check_flow(setup, server, proxy):
 def check_drain(setup, servers, proxy):
     """The proxy passes no new calls to a server that drains, and clients turn
     to the other one."""
-    expected = setup.millrace("digest", proxy.addresses, "--batches", 60)
-    result = []
-    thread = threading.Thread(target=lambda: result.append(setup.millrace(
-        "digest", proxy.addresses, "--batches", 60)))
-    thread.start()
-    time.sleep(0.2)
-    servers[1].process.send_signal(signal.SIGTERM)
-    assert servers[1].process.wait(timeout=60) == 0
-    thread.join()
-    assert result == [expected], "the batches changed while a server drained"
+    def digest():
+        return setup.millrace("digest", proxy.addresses, "--batches", 200)
+
+    expected = digest()
+    answered = servers[1].metric("millrace_calls_total")
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        again = pool.submit(digest)
+        deploy.await_true("calls of the digest", lambda: servers[1].metric(
+            "millrace_calls_total") > answered + 5, 30)
+        servers[1].process.send_signal(signal.SIGTERM)
+        assert not again.done(), "the digest ended before the drain"
+        assert servers[1].process.wait(timeout=60) == 0
+        assert again.result() == expected, (
+            "the batches changed while a server drained")
     print("a server drains and ends behind the proxy: the batches stay the same")
 
 
@@ -493,6 +464,8 @@ def check_floods(setup, names, seconds):
         show(direct)
         through = measure(setup, name, True, seconds)
         show(through)
+        for row in (direct, through):
+            assert row["sent"] > 0 and row["connections"] > 0, row
         assert through["alive"], through
         assert through["server"] < BOUND and through["proxy"] < BOUND, through
         assert through["errors"] == 0 and through["max"] < 2, through
@@ -520,14 +493,13 @@ def bench(setup, servers, proxy):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    built = [ROOT / "build" / name / "bin" for name in ("release", "cuda")]
-    parser.add_argument("--bin", type=pathlib.Path, default=next(
-        (folder for folder in built if (folder / "millrace").exists()),
-        built[0]))
+    parser.add_argument("--bin", type=pathlib.Path,
+                        default=deploy.find_programs())
     parser.add_argument("--seconds", type=float, default=3)
     parser.add_argument("--floods", nargs="*", default=FLOODS, choices=FLOODS)
     args = parser.parse_args()
     deploy.install(*PACKAGES, *deploy.LIBRARIES)
+    deploy.use_pretended_cuda(args.bin)
     multiprocessing.set_start_method("fork")
     with Setup(args.bin.resolve()) as setup:
         try:

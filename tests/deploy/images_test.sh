@@ -208,13 +208,8 @@ page_options() {
 # A certificate for servers and clients in $work/tls.
 make_certificate() {
   mkdir "$work/tls"
-  (cd "$work/tls"
-    key=(-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes)
-    openssl req -x509 "${key[@]}" -keyout ca.key -out ca.pem -days 90 -subj /CN=ca
-    openssl req "${key[@]}" -keyout tls.key -out tls.csr -subj /CN=graph.example
-    openssl x509 -req -in tls.csr -CA ca.pem -CAkey ca.key -CAcreateserial \
-      -days 90 -out tls.pem -extfile <(echo subjectAltName=DNS:graph.example)
-  ) 2>/dev/null
+  PYTHONPATH=$ROOT/tests/support /usr/bin/python3 -B -c 'import deploy, sys
+deploy.make_certificates(sys.argv[1], {"tls": "DNS:graph.example"})' "$work/tls"
   chown -R 10001:10001 "$work/tls"
 }
 
@@ -271,6 +266,7 @@ try_images() {
 
   mkdir -p "$work/data"
   cp -r "$ROOT/tests/data/cora" "$work/data/raw"
+  chmod -R u+rwX,a+rX "$work/data"
   chown -R 10001:10001 "$work/data"
   run_in "${containers[tools]}" -v "$work/data:/data" -- millrace import ogb \
     /data/raw --split public --normalize-features row --out /data/cora
@@ -287,13 +283,15 @@ try_images() {
     --model sage --hidden 16 --layers 2 --fanouts 10,5 --batch-size 64 \
     --epochs 2 --checkpoint /tmp/checkpoint
   if $cuda; then
-    # There is no GPU: the program starts, finds its libraries and says so.
+    # There is no GPU: the program starts, finds its libraries and says what to
+    # do.
     ! run_in "${containers[train-cuda]}" -- millrace-train --device cuda \
       --servers 127.0.0.1:7000 --model sage --layers 2 --fanouts 10,5 \
-      --batch-size 64 --epochs 1 2>"$work/cuda.txt"
+      --batch-size 64 --epochs 1 2>"$work/cuda.txt" ||
+      fail "the trainer for GPUs trains without one" "see docs/gpu.md"
     cat "$work/cuda.txt"
-    check "the trainer for GPUs lacks something" [ -z "$(grep \
-      -e 'shared object' -e 'not there' "$work/cuda.txt")" ]
+    check "the trainer for GPUs does not say what is missing" \
+      grep -q 'driver 580 or later' "$work/cuda.txt"
   fi
   stop_server
 
@@ -311,7 +309,8 @@ if $only_try; then
   try_images
   exit
 fi
-need_package buildah:buildah ip:iproute2 jq:jq openssl:openssl pgrep:procps
+need_package buildah:buildah ip:iproute2 jq:jq openssl:openssl \
+  pgrep:procps python3:python3
 if [[ -n $build ]]; then
   debs=$work/debs
   need_package dpkg-shlibdeps:dpkg-dev file:file

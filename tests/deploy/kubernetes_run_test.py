@@ -6,8 +6,8 @@ users, probes, mutual TLS and the names of their services. Replaces servers,
 loses a node and a rank, and lets servers copy their store (local-store).
 
 Runs on Debian 12 as root (otherwise it ends with 77); installs what
-kubernetes_test.py installs, and `openssl`, `iproute2` and `python3-numpy`, if
-they are missing.
+kubernetes_test.py installs, and `openssl`, `iproute2`, `python3-numpy` and the
+libraries of the programs, if they are missing.
 
 Usage: kubernetes_run_test.py [--bin DIR]      DIR has the programs
 """
@@ -39,7 +39,7 @@ def install():
     if not kubernetes_test.is_complete():
         kubernetes_test.install()
         importlib.invalidate_caches()
-    deploy.install("openssl", "iproute2", "python3-numpy")
+    deploy.install("openssl", "iproute2", "python3-numpy", *deploy.LIBRARIES)
 
 
 # Puts the files of a secret into a folder of its name.
@@ -51,16 +51,10 @@ KUBECTL = """
       cp "${file#*=}" "$6/${file%%=*}"
     done
   }"""
-CA = """
-  openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes \
-    -keyout ca.key -out ca.pem -subj /CN=ca"""
 # A certificate of the same CA with a name that is not let in.
 STRANGER = """
-  openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes \
-    -keyout tls.key -out tls.csr -subj /CN=stranger
-  openssl x509 -req -in tls.csr -CA ca.pem -CAkey ca.key -CAcreateserial \
-    -out tls.crt -extfile <(echo subjectAltName=DNS:stranger)
-  mkdir stranger; cp tls.crt tls.key stranger; cp ca.pem stranger/ca.crt"""
+  mkdir stranger; cp stranger.pem stranger/tls.crt
+  cp stranger.key stranger/tls.key; cp ca.pem stranger/ca.crt"""
 
 
 def documented(text):
@@ -75,10 +69,10 @@ def make_secrets(folder):
     names, as the kubelet mounts them."""
     certificates = documented("millrace-$secret-tls")
     rendezvous = documented("millrace-rendezvous").split("kubectl apply")[0]
-    script = "\n".join((KUBECTL, CA, certificates, rendezvous, STRANGER,
+    script = "\n".join((KUBECTL, certificates, rendezvous, STRANGER,
                         f"chgrp -R {USER} */; chmod 0440 */*"))
-    subprocess.run(["bash", "-euc", script], cwd=folder, check=True,
-                   capture_output=True)
+    deploy.make_certificates(folder, {"stranger": "DNS:stranger"})
+    deploy.run_quietly("bash", "-euc", script, cwd=folder)
     return {path.name: path for path in folder.iterdir() if path.is_dir()}
 
 
@@ -221,7 +215,8 @@ class PodsTest(unittest.TestCase):
         ranks = self.start_trainers("--epochs", "1")
         for rank in ranks:
             self.assertEqual(rank.wait(120), 0, rank.log.read_text())
-        self.assertIn("resumed checkpoint=", ranks[0].log.read_text())
+        self.assertIn('"message":"resumed","checkpoint":',
+                      ranks[0].log.read_text())
 
 
 if __name__ == "__main__":
@@ -230,9 +225,10 @@ if __name__ == "__main__":
         sys.exit(77)
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--bin", type=pathlib.Path,
-                        default=ROOT / "build/release/bin")
+                        default=deploy.find_programs())
     flags, rest = parser.parse_known_args()
     PodsTest.bin = flags.bin.resolve()
+    deploy.use_pretended_cuda(PodsTest.bin)
     install()
     pods.enter_namespaces()
     unittest.main(argv=["kubernetes_run_test.py", *rest])

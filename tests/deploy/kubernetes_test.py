@@ -28,7 +28,6 @@ sys.path.append(str(ROOT / "tests/support"))
 import deploy  # noqa: E402  (its folder comes first)
 
 OVERLAYS = ROOT / "deploy/kubernetes/overlays"
-VALIDATOR = "kubernetes-validate==1.37.0"
 VALIDATOR_DIR = ROOT / "build/deps/kubernetes"
 # The oldest that knows all fields, one between, and the newest.
 VERSIONS = ("1.29", "1.33", "1.37")
@@ -48,10 +47,8 @@ def is_complete():
 def install():
     deploy.install("python3-yaml", "python3-pip", "ca-certificates",
                    *([] if shutil.which("kubectl") else ["kubernetes-client"]))
-    subprocess.run(["/usr/bin/python3", "-m", "pip", "install", "--quiet",
-                    "--disable-pip-version-check", "--root-user-action=ignore",
-                    "--target", str(VALIDATOR_DIR), VALIDATOR], check=True,
-                   stdout=subprocess.DEVNULL)
+    deploy.run_quietly(ROOT / "deploy/setup.sh", "--no-packages", "--no-train",
+                       "--checks")
 
 
 def render(overlay):

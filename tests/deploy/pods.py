@@ -7,7 +7,6 @@ services are lines of /etc/hosts. Limits of resources are not enforced.
 Everything is in namespaces of this process (call enter_namespaces() first), so
 nothing is left when it ends.
 """
-import ctypes
 import http.client
 import os
 import pathlib
@@ -15,10 +14,16 @@ import re
 import shlex
 import signal
 import subprocess
+import sys
 import time
 
-CLONE_NEWNS, CLONE_NEWNET = 0x00020000, 0x40000000
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import deploy  # noqa: E402  (its folder comes first)
+
 NODE = "10.77.0.1"
+# The folder where pods see the programs and their libraries. Those of this
+# machine may be in one that is closed to the users of pods, such as a home.
+PROGRAMS = "/run/millrace"
 UNSHARE = ("unshare", "--mount", "--propagation", "unchanged")
 
 
@@ -29,18 +34,26 @@ def run(*words, **options):
 
 def enter_namespaces():
     """Moves this process into namespaces of its own: a node with a bridge."""
-    if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNS | CLONE_NEWNET):
-        raise OSError(ctypes.get_errno(), "unshare")
-    # Fails in a chroot whose root is no mount point. There the mounts are only
-    # private if those of its host are.
-    subprocess.run(["mount", "--make-rprivate", "/"], check=False,
-                   stderr=subprocess.DEVNULL)
+    deploy.enter_namespaces(deploy.CLONE_NEWNET)
     pathlib.Path("/run/netns").mkdir(parents=True, exist_ok=True)
     run("mount", "-t", "tmpfs", "tmpfs", "/run/netns")
     run("ip", "link", "set", "lo", "up")
     run("ip", "link", "add", "bridge", "type", "bridge")
     run("ip", "address", "add", f"{NODE}/24", "dev", "bridge")
     run("ip", "link", "set", "bridge", "up")
+
+
+def library_folders(binary):
+    """The folders outside of /usr from which programs load libraries."""
+    found = {}
+    for program in ("millrace-server", "millrace-train"):
+        lines = subprocess.run(["ldd", binary / program], text=True, check=True,
+                               stdout=subprocess.PIPE).stdout
+        for path in re.findall(r"=> (/.*) \(0x", lines):
+            folder = os.path.realpath(os.path.dirname(path))
+            if not folder.startswith("/usr/"):
+                found[folder] = None
+    return list(found)
 
 
 class Node:
@@ -51,6 +64,7 @@ class Node:
         self.folder, self.binary = folder, binary
         self.claims, self.secrets = claims, secrets
         self.config_maps = config_maps
+        self.libraries = library_folders(binary)
         self.pods, self.hosts = {}, folder / "hosts"
         self.next_address = 10
         self.hosts.write_text("")
@@ -135,9 +149,10 @@ class Pod:
         run(*inside, "link", "set", "lo", "up")
 
     def environment(self, container):
-        made = {"PATH": f"{self.node.binary}:/usr/bin:/bin", "HOME": "/"}
-        if "LD_LIBRARY_PATH" in os.environ:
-            made["LD_LIBRARY_PATH"] = os.environ["LD_LIBRARY_PATH"]
+        made = {"PATH": f"{PROGRAMS}/bin:/usr/bin:/bin", "HOME": "/"}
+        if self.node.libraries:
+            made["LD_LIBRARY_PATH"] = ":".join(
+                f"{PROGRAMS}/{i}" for i in range(len(self.node.libraries)))
         for one in container["env"]:
             source = one.get("valueFrom", {})
             if "value" in one:
@@ -183,8 +198,10 @@ class Pod:
             f"for d in proc dev sys; do mount --rbind /$d {root}/$d; done",
             f"touch {root}/etc/hosts; mount --bind {self.node.hosts} "
             f"{root}/etc/hosts",
-            *(f"mkdir -p {root}{path}; mount --rbind {path} {root}{path}"
-              for path in self.program_folders())]
+            *(f"mkdir -p {root}{PROGRAMS}/{name}; "
+              f"mount --bind {shlex.quote(str(path))} {root}{PROGRAMS}/{name}"
+              for name, path in [("bin", self.node.binary),
+                                 *enumerate(self.node.libraries)])]
         for mount in container["volumeMounts"]:
             path = f"{root}{mount['mountPath']}"
             lines.append(f"mkdir -p {path}; mount --bind "
@@ -200,12 +217,6 @@ class Pod:
             f"--regid {user['runAsGroup']} --groups {user['fsGroup']} "
             f"--no-new-privs --inh-caps=-all --bounding-set=-all {words}")
         return "\n".join(lines) + "\n"
-
-    def program_folders(self):
-        """Folders with programs and libraries, which may be other mounts."""
-        libraries = os.environ.get("LD_LIBRARY_PATH", "").split(":")
-        return [path for path in [str(self.node.binary), *libraries]
-                if os.path.isdir(path)]
 
     def get(self, path, port_name, seconds=5):
         """Whether a page of the container is there, and its text or why not."""

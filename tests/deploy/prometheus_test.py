@@ -45,18 +45,6 @@ NAME = re.compile(r"\b(?:millrace|process|container|fleet|partition)_?[\w:]+"
                   r"(?=[{\[)\s,]|$)")
 
 
-def make_certificates(folder):
-    """A CA, and a certificate for all programs, in `folder`."""
-    script = """
-      key="-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes"
-      openssl req -x509 $key -keyout ca.key -out ca.pem -days 30 -subj /CN=ca
-      openssl req $key -keyout tls.key -out tls.csr -subj /CN=fleet
-      openssl x509 -req -in tls.csr -CA ca.pem -CAkey ca.key -CAcreateserial \
-        -days 30 -out tls.pem -extfile <(echo subjectAltName=IP:127.0.0.1)"""
-    subprocess.run(["bash", "-ec", script], cwd=folder, check=True,
-                   capture_output=True)
-
-
 def panels():
     """(title, query) of each query of the dashboard, with the variables as
     Grafana fills them in for "All"."""
@@ -83,7 +71,7 @@ class Fleet:
         from harness import make_store
         self.binary, self.folder, self.started = binary, folder, []
         self.store = make_store(binary, folder, 2)
-        make_certificates(folder)
+        deploy.make_certificates(folder, {"tls": "IP:127.0.0.1"})
         self.servers = [free_port(), free_port()]
         self.pages = {port: free_port() for port in self.servers}
         self.trainer, self.port = free_port(), free_port()
@@ -177,17 +165,7 @@ class WatchedFleetTest(unittest.TestCase):
 
     @classmethod
     def await_true(cls, what, condition, seconds):
-        deadline = time.monotonic() + seconds
-        while True:
-            try:
-                if condition():
-                    return
-            except OSError:
-                pass  # Prometheus is starting
-            if time.monotonic() > deadline:
-                raise AssertionError(f"not within {seconds} s: {what}"
-                                     + cls.fleet.logs())
-            time.sleep(0.5)
+        deploy.await_true(what, condition, seconds, report=cls.fleet.logs)
 
     def test_1_all_targets_are_up(self):
         up = self.fleet.query("up")
@@ -297,8 +275,9 @@ class FilesTest(unittest.TestCase):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--bin", type=pathlib.Path,
-                        default=ROOT / "build/release/bin")
+                        default=deploy.find_programs())
     flags, rest = parser.parse_known_args()
     WatchedFleetTest.bin = flags.bin.resolve()
+    deploy.use_pretended_cuda(WatchedFleetTest.bin)
     deploy.install(*PACKAGES, *deploy.LIBRARIES)
     unittest.main(argv=["prometheus_test.py", *rest])

@@ -5,8 +5,8 @@ and two slurmd (-N node1, -N node2) on this machine, with configuration of their
 own. Jobs run to the end with the losses of a run by hand; a trainer that is
 killed makes its job run again, from the last checkpoint.
 
-Runs as root on Debian 12, installs the packages that it needs, and has two
-lines in /etc/hosts while it runs.
+Runs as root on Debian 12, and installs the packages that it needs. Has two more
+lines in /etc/hosts, which others do not see.
 
 Usage: slurm_test.py [--bin DIR] [--data DIR]
   --bin DIR    the programs (default build/release/bin, build/cuda/bin or /usr/bin)
@@ -61,20 +61,15 @@ SlurmdLogFile={work}/%n.log
 PartitionName=main Nodes=ALL Default=YES State=UP
 """
 
-# Lets a daemon see a folder of its node where others see another. In a chroot /
-# may be no mount point, and cannot be made private.
-SEE_OWN_DISK = """
-mount --make-rprivate / 2>/dev/null
-mount --bind "$0" "$1" && shift && exec "$@"
-"""
-
 
 class SlurmTest(unittest.TestCase):
     bin = data = None
 
     @classmethod
     def setUpClass(cls):
-        directory = tempfile.TemporaryDirectory(prefix="millrace-slurm-")
+        # Slurm starts the scripts of jobs there.
+        directory = tempfile.TemporaryDirectory(
+            prefix="millrace-slurm-", dir=deploy.folder_for_programs())
         atexit.register(directory.cleanup)
         cls.work = pathlib.Path(directory.name)
         cls.work.chmod(0o755)
@@ -84,11 +79,13 @@ class SlurmTest(unittest.TestCase):
 
     @classmethod
     def start_slurm(cls):
-        hosts = pathlib.Path("/etc/hosts")
-        before = hosts.read_text()
-        atexit.register(hosts.write_text, before)
-        hosts.write_text(before + "".join(
+        hosts = cls.work / "hosts"
+        hosts.write_text(pathlib.Path("/etc/hosts").read_text() + "".join(
             f"{address} {name}\n" for name, address in NODES.items()))
+        deploy.enter_namespaces()
+        deploy.run_quietly("mount", "--bind", hosts, "/etc/hosts")
+        # In a chroot, others may see it (enter_namespaces()).
+        atexit.register(subprocess.run, ["umount", "/etc/hosts"])
         host = socket.gethostname()
         nodes = "\n".join(
             f"NodeName={name} NodeHostname={host} NodeAddr={address} "
@@ -109,9 +106,9 @@ class SlurmTest(unittest.TestCase):
         cls.await_true(lambda: (munge / "socket").exists(), "munged")
         cls.start_daemon("slurmctld", "-D")
         for name in NODES:
-            cls.start_daemon("unshare", "--mount", "--propagation", "unchanged",
-                             "sh", "-c", SEE_OWN_DISK, cls.work / name / "disk",
-                             cls.work / "disk", "slurmd", "-D", "-N", name)
+            cls.start_daemon(*deploy.SEE_INSTEAD, cls.work / "disk",
+                             cls.work / name / "disk", "slurmd", "-D", "-N",
+                             name)
         cls.await_true(
             lambda: subprocess.run(
                 ["sinfo", "--noheader", "--format=%D %t"], text=True,

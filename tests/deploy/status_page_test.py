@@ -4,7 +4,7 @@
 
   tests/deploy/status_page_test.py [--bin DIR] [--shots DIR]
 
-As root it installs Chromium, from Debian, if there is none. --shots keeps
+As root it installs Chromium, from Debian, if it is missing. --shots keeps
 screenshots in DIR, to be looked at."""
 import argparse
 import base64
@@ -13,7 +13,6 @@ import http.server
 import json
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -63,14 +62,6 @@ return bad;
 """
 
 
-def install():
-    if shutil.which("chromedriver") and shutil.which("chromium"):
-        return
-    if os.geteuid() != 0:
-        sys.exit("status_page_test.py: install chromium and chromium-driver")
-    deploy.install("chromium", "chromium-driver", "fonts-dejavu-core")
-
-
 def wait_for(what, condition):
     return deploy.await_true(what, condition, LIMIT)
 
@@ -86,13 +77,14 @@ class Browser:
     def __init__(self, folder):
         port = free_port()
         self.driver = subprocess.Popen(
-            ["chromedriver", f"--port={port}"], stdout=subprocess.DEVNULL,
+            ["/usr/bin/chromedriver", f"--port={port}"], stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL, env=dict(os.environ, HOME=str(folder)))
         self.base = f"http://127.0.0.1:{port}"
         wait_for("chromedriver", self.is_ready)
-        options = {"args": ["--headless=new", "--no-sandbox", "--disable-gpu",
-                            "--disable-dev-shm-usage", "--hide-scrollbars",
-                            f"--user-data-dir={folder / 'profile'}"]}
+        options = {"binary": "/usr/bin/chromium", "args": [
+            "--headless=new", "--no-sandbox", "--disable-gpu",
+            "--disable-dev-shm-usage", "--hide-scrollbars",
+            f"--user-data-dir={folder / 'profile'}"]}
         session = self.call("/session", {"capabilities": {"alwaysMatch": {
             "browserName": "chrome", "goog:chromeOptions": options,
             "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"}}}})
@@ -170,11 +162,13 @@ class HostileServer(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def poison(self, value, key=""):
+        if key == "damaged_partitions":
+            return {"0": HOSTILE}
         if isinstance(value, dict):
             return {name: self.poison(one, name) for name, one in value.items()}
         if isinstance(value, list):
             return [self.poison(one, key) for one in value]
-        if key == "damaged_partitions" or (isinstance(value, str) and key != "kind"):
+        if isinstance(value, str) and key != "kind":
             return HOSTILE
         return value
 
@@ -377,6 +371,9 @@ class StatusPageTest(unittest.TestCase):
                 self.browser.open(f"http://127.0.0.1:{server.server_port}/")
                 wait_for("the texts", lambda: HOSTILE[:20] in
                          self.browser.run("return document.body.innerText"))
+                if page == self.pages[0]:  # trainers know of no damage
+                    self.assertIn(f"partition 0 is damaged: {HOSTILE[:20]}",
+                                  "".join(self.browser.text("tr.note td")))
                 self.check_looks("hostile")
                 self.assertEqual(self.browser.run(
                     "return document.querySelectorAll('img').length"), 0)
@@ -394,7 +391,8 @@ if __name__ == "__main__":
                         default=deploy.find_programs())
     parser.add_argument("--shots", type=pathlib.Path)
     flags, rest = parser.parse_known_args()
-    install()
+    deploy.install("chromium", "chromium-driver", "fonts-dejavu-core",
+                   *deploy.LIBRARIES)
     deploy.use_pretended_cuda(flags.bin)
     StatusPageTest.bin, StatusPageTest.shots = flags.bin, flags.shots
     unittest.main(argv=[__file__, "-v", *rest])

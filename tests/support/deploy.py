@@ -79,13 +79,13 @@ def folder_for_programs():
             folder)
 
 
-def enter_namespaces(*kinds):
-    """Moves this process into namespaces of its own, of mounts and of `kinds`
-    (flags of unshare(2)). Takes root."""
-    flags = 0x00020000  # CLONE_NEWNS
-    for kind in kinds:
-        flags |= kind
-    if ctypes.CDLL(None, use_errno=True).unshare(flags):
+CLONE_NEWNS, CLONE_NEWNET = 0x00020000, 0x40000000
+
+
+def enter_namespaces(more=0):
+    """Moves this process into namespaces of its own: of mounts, and those of the
+    flags `more` (CLONE_NEWNET). Takes root."""
+    if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNS | more):
         raise OSError(ctypes.get_errno(), "unshare")
     # Fails in a chroot whose root is no mount point. There the mounts are only
     # private if those of its host are.
@@ -165,7 +165,7 @@ def make_certificates(folder, names):
     by NAME."""
     key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
     run_quietly("openssl", "req", "-x509", *key, "-keyout", "ca.key", "-out",
-                "ca.pem", "-days", 30, "-subj", "/CN=fleet CA", cwd=folder)
+                "ca.pem", "-days", 90, "-subj", "/CN=fleet CA", cwd=folder)
     for name, alternatives in names.items():
         run_quietly("openssl", "req", *key, "-keyout", f"{name}.key", "-out",
                     f"{name}.csr", "-subj", f"/CN={name}", cwd=folder)
@@ -173,7 +173,7 @@ def make_certificates(folder, names):
             f"subjectAltName={alternatives}")
         run_quietly("openssl", "x509", "-req", "-in", f"{name}.csr", "-CA",
                     "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days",
-                    30, "-out", f"{name}.pem", "-extfile", f"{name}.ext",
+                    90, "-out", f"{name}.pem", "-extfile", f"{name}.ext",
                     cwd=folder)
 
 
