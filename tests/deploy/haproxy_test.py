@@ -295,7 +295,7 @@ def check_calls(setup, servers, proxy):
         raise AssertionError("the deadline is not kept")
     wait_for(lambda: assert_true(
         servers[0].metric("millrace_calls_total") > ended and
-        servers[0].metric("millrace_inflight_bytes") == 0),
+        servers[0].metric("millrace_in_flight_bytes") == 0),
         "the end of a call whose deadline has passed")
     print("a deadline ends the call at the server")
 
@@ -328,7 +328,7 @@ def check_flow(setup, server, proxy):
         after = server.metric("millrace_sent_bytes_total")
         assert before == after, "the server sends though nobody reads"
         assert after - sent < whole / 2, (after - sent, whole)
-        held = server.metric("millrace_inflight_bytes")
+        held = server.metric("millrace_in_flight_bytes")
         assert held > 0, "the call has ended"
         start = time.monotonic()
         assert client.call(SAMPLE, sample(GOOD_JOB)).status == 0
@@ -344,7 +344,7 @@ def check_flow(setup, server, proxy):
             beside = "no answer in 3 s"
         slow.reset(stream)
         wait_for(lambda: assert_true(
-            server.metric("millrace_inflight_bytes") == 0),
+            server.metric("millrace_in_flight_bytes") == 0),
             "the end of a call that was reset")
     print(f"a client that does not read: of {whole >> 20} MB the server sent "
           f"{int(after - sent) >> 10} KB; another client waited "
