@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
+#include "common/base/bytes_text.h"
 #include "common/base/field_error.h"
 #include "common/base/host_memory.h"
 #include "common/base/interrupt.h"
@@ -230,7 +231,7 @@ class PrefetchingLoader final : public Loader {
         static_cast<int64_t>(std::min(more, sequence_.Remaining()));
     return CheckMemory(
         StrCat("prefetching ", options_.prefetch_batches, " batches of ",
-               BytesText(static_cast<uint64_t>(mean_bytes_)), " each"),
+               BytesText(static_cast<double>(mean_bytes_)), " each"),
         std::min(SaturatedProduct({batches, mean_bytes_}),
                  static_cast<uint64_t>(options_.prefetch_bytes)),
         "prefetch fewer batches or bytes, or use a smaller batch size");

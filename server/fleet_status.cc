@@ -63,7 +63,7 @@ Json MemoryJson(const std::vector<MemoryCopy>& copies) {
 Json GpusJson(const std::vector<GpuMemory>& gpus) {
   Json all = Json::array();
   for (const GpuMemory& gpu : gpus) {
-    all.push_back({{"device", gpu.device},
+    all.push_back({{"gpu", gpu.device},
                    {"free_bytes", gpu.free_bytes},
                    {"total_bytes", gpu.total_bytes}});
   }

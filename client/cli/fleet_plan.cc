@@ -28,10 +28,10 @@ void SetMemory(const PlanRequest& request, FleetPlan& plan) {
   plan.disk_bytes = partition + plan.store.split_bytes;
   plan.mapped_bytes = plan.disk_bytes;
   // A batch more than its share, since batches do not come one by one.
-  plan.inflight_bytes =
+  plan.in_flight_bytes =
       request.trainers * request.window_bytes / plan.servers() +
       request.batch.bytes;
-  plan.memory_bytes = plan.mapped_bytes + plan.inflight_bytes + kProcessBytes;
+  plan.memory_bytes = plan.mapped_bytes + plan.in_flight_bytes + kProcessBytes;
 }
 
 bool Fits(const PlanRequest& request, const FleetPlan& plan) {
@@ -77,14 +77,14 @@ void ChooseReplicas(const PlanRequest& request, FleetPlan& plan) {
   plan.replicas = request.replicas == 0 ? replicas : request.replicas;
   if (plan.replicas < replicas) {
     const bool cores = needed.by_cores > needed.by_network;
-    plan.warnings.push_back(absl::StrFormat(
+    plan.notes.push_back(absl::StrFormat(
         "%d servers are too few: their %s would serve %.3g batches/s; use %d "
         "replicas",
         plan.servers(), cores ? "cores" : "network",
         request.batches_per_second * plan.servers() / most, replicas));
   }
   if (plan.replicas == 1) {
-    plan.warnings.push_back(
+    plan.notes.push_back(
         "one replica: while a server is restarted or lost, trainers wait; use "
         "2 replicas");
     return;
@@ -94,7 +94,7 @@ void ChooseReplicas(const PlanRequest& request, FleetPlan& plan) {
       1,
       static_cast<int>(std::ceil(kBusyShare * most / plan.partitions - 1e-9)));
   if (plan.replicas >= replicas && plan.replicas <= rest) {
-    plan.warnings.push_back(absl::StrFormat(
+    plan.notes.push_back(absl::StrFormat(
         "while a server is restarted or lost, the others of its partition "
         "cannot keep up; use %d replicas",
         rest + 1));
@@ -113,7 +113,7 @@ void SetLoad(const PlanRequest& request, FleetPlan& plan) {
       each * ClientSeconds(request.batch, request.tls) * request.machine_factor;
   plan.trainer_bytes = request.window_bytes + request.batch.bytes;
   if (plan.trainer_bits > kBusyShare * request.host.network_bits) {
-    plan.warnings.push_back(
+    plan.notes.push_back(
         "a trainer's network is too slow: use --cache-ratio, float16 features "
         "or a faster network");
   }
@@ -131,7 +131,7 @@ void SetPreparation(const PlanRequest& request, FleetPlan& plan) {
       kWindowBytes + request.nodes * kImportBytesPerNode +
       (plan.metis_fits ? request.edges * kMetisBytesPerEdge : 0);
   if (!plan.metis_fits && plan.partitions > 1) {
-    plan.warnings.push_back(
+    plan.notes.push_back(
         "METIS cannot number this many edges: use --method ldg");
   }
 }
@@ -156,7 +156,7 @@ FleetPlan PlanFleet(const PlanRequest& request) {
   SetMemory(request, plan);
   SetLoad(request, plan);
   if (!Fits(request, plan)) {
-    plan.warnings.push_back(absl::StrFormat(
+    plan.notes.push_back(absl::StrFormat(
         "a server does not fit in %.0f %% of a host's memory: use more "
         "partitions, or expect reads from disk",
         100 * kMemoryShare));

@@ -2,7 +2,6 @@
 // millrace inspect PATH [--json]
 // Where only some partitions are on this host, shows what these tell.
 #include <algorithm>
-#include <array>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -15,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "client/cli/commands.h"
 #include "client/cli/label_json.h"
+#include "common/base/bytes_text.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/graph/edge_cut.h"
@@ -206,19 +206,6 @@ absl::StatusOr<Json> Describe(const Store& store,
               {"edge_cut", whole.cut}};
 }
 
-std::string Bytes(uint64_t bytes) {
-  constexpr std::array<const char*, 5> kUnits = {"bytes", "KiB", "MiB", "GiB",
-                                                 "TiB"};
-  auto value = static_cast<double>(bytes);
-  size_t unit = 0;
-  while (value >= 1024 && unit + 1 < kUnits.size()) {
-    value /= 1024;
-    ++unit;
-  }
-  const int digits = unit == 0 ? 0 : 1;
-  return absl::StrFormat("%.*f %s", digits, value, kUnits[unit]);
-}
-
 // ", WHAT float32 [128]"; empty for an absent column.
 std::string ColumnText(std::string_view what, const ColumnSpec& column) {
   if (!column.present()) return "";
@@ -268,8 +255,8 @@ void Print(const Store& store, const LabelSummaries& labels,
   const Manifest& manifest = store.manifest();
   std::cout << store.path().string() << ": " << store.partition_count()
             << (store.partition_count() == 1 ? " partition" : " partitions")
-            << ", " << Bytes(report["bytes"]) << " (features "
-            << Bytes(report["feature_bytes"]) << ")\n"
+            << ", " << BytesText(report["bytes"]) << " (features "
+            << BytesText(report["feature_bytes"]) << ")\n"
             << "uuid " << manifest.uuid << "\nfingerprint "
             << manifest.fingerprint << "\ndataset fingerprint "
             << manifest.dataset_fingerprint << "\npartitioning "
@@ -297,7 +284,7 @@ void Print(const Store& store, const LabelSummaries& labels,
     std::cout << absl::StrFormat(
         "  %d: %d nodes, %d edges, %s\n", part["partition"].get<int>(),
         part["nodes"].get<int64_t>(), part["edges"].get<int64_t>(),
-        Bytes(part["bytes"].get<uint64_t>()));
+        BytesText(part["bytes"]));
   }
   if (!store.is_whole()) return;
   const Json& balance = report["balance"];

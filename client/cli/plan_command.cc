@@ -2,13 +2,14 @@
 // millrace plan: how many servers of which size a job needs
 // (docs/performance.md, section 4).
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <cstdint>
 #include <iostream>
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_format.h"
@@ -18,6 +19,7 @@
 #include "client/cli/plan_graph.h"
 #include "client/flags/job_flags.h"
 #include "client/open_source.h"
+#include "common/base/bytes_text.h"
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
@@ -38,7 +40,7 @@ struct PlanFlags {
   double batches_per_second = 0;
   double step_seconds = 0;
   int trainers = 1;
-  int partitions = 0;
+  int parts = 0;
   int replicas = 0;
   uint64_t host_memory = uint64_t{64} << 30;
   double host_cores = 16;
@@ -51,10 +53,30 @@ struct PlanFlags {
   bool json = false;
 };
 
+// What the size of a batch is.
+enum class Basis : uint8_t {
+  kBound,     // the most that one can hold
+  kGiven,     // what the user says
+  kMeasured,  // the mean of batches that were made
+};
+
+std::string_view BasisName(Basis basis) {
+  switch (basis) {
+    case Basis::kBound:
+      return "bound";
+    case Basis::kGiven:
+      return "given";
+    case Basis::kMeasured:
+      return "measured";
+  }
+  return "";
+}
+
 struct Sized {
   BatchSize batch;
-  bool measured = false;  // here
-  bool given = false;     // by the user
+  Basis basis = Basis::kBound;
+
+  bool measured() const { return basis == Basis::kMeasured; }
 };
 
 absl::StatusOr<Sized> SizeBatch(const PlanFlags& flags,
@@ -70,7 +92,7 @@ absl::StatusOr<Sized> SizeBatch(const PlanFlags& flags,
                               OpenSource(options));
     MILLRACE_ASSIGN_OR_RETURN(
         sized.batch, MeasureBatch(*source, spec, columns, flags.batches));
-    sized.measured = true;
+    sized.basis = Basis::kMeasured;
     return sized;
   }
   // Without a store there may be no such split either.
@@ -85,7 +107,7 @@ absl::StatusOr<Sized> SizeBatch(const PlanFlags& flags,
     sized.batch.bytes *= flags.batch_nodes / sized.batch.nodes;
     sized.batch.nodes = flags.batch_nodes;
     sized.batch.edges = flags.batch_edges;
-    sized.given = true;
+    sized.basis = Basis::kGiven;
   }
   return sized;
 }
@@ -100,15 +122,17 @@ absl::StatusOr<double> WantedRate(const PlanFlags& flags) {
   return rate ? flags.batches_per_second : flags.trainers / flags.step_seconds;
 }
 
-std::string MemoryText(double bytes) {
-  constexpr std::array<const char*, 4> kUnits = {"MiB", "GiB", "TiB", "PiB"};
-  double value = bytes / (1 << 20);
-  size_t unit = 0;
-  while (value >= 1024 && unit + 1 < kUnits.size()) {
-    value /= 1024;
-    ++unit;
+// What is said after a batch's size.
+std::string_view BasisText(Basis basis) {
+  switch (basis) {
+    case Basis::kBound:
+      return " (give STORE to measure it)";
+    case Basis::kGiven:
+      return " (as given)";
+    case Basis::kMeasured:
+      return " (measured)";
   }
-  return absl::StrFormat("%.1f %s", value, kUnits[unit]);
+  return "";
 }
 
 std::string RateText(double bits) {
@@ -123,7 +147,7 @@ std::string TimeText(double seconds) {
 }
 
 Json StoreJson(const FleetPlan& plan) {
-  return {{"partitions", plan.partitions},
+  return {{"parts", plan.partitions},
           {"bytes",
            std::llround(plan.store.partition_bytes() + plan.store.split_bytes)},
           {"feature_bytes", std::llround(plan.store.feature_bytes)},
@@ -137,7 +161,7 @@ Json PlanJson(const PlanRequest& request, const Sized& sized,
   return {{"graph", {{"nodes", request.nodes}, {"edges", request.edges}}},
           {"store", StoreJson(plan)},
           {"batch",
-           {{"measured", sized.measured},
+           {{"basis", BasisName(sized.basis)},
             {"nodes", sized.batch.nodes},
             {"edges", sized.batch.edges},
             {"bytes", sized.batch.bytes}}},
@@ -150,7 +174,7 @@ Json PlanJson(const PlanRequest& request, const Sized& sized,
            {{"disk_bytes", std::llround(plan.disk_bytes)},
             {"memory_bytes", std::llround(plan.memory_bytes)},
             {"mapped_bytes", std::llround(plan.mapped_bytes)},
-            {"inflight_bytes", std::llround(plan.inflight_bytes)},
+            {"in_flight_bytes", std::llround(plan.in_flight_bytes)},
             {"busy_cores", plan.busy_cores},
             {"client_bits_per_second", plan.client_bits},
             {"peer_bits_per_second", plan.peer_bits}}},
@@ -165,7 +189,7 @@ Json PlanJson(const PlanRequest& request, const Sized& sized,
            {{"method", plan.metis_fits ? "metis" : "ldg"},
             {"seconds", plan.partition_seconds},
             {"memory_bytes", std::llround(plan.partition_bytes)}}},
-          {"notes", plan.warnings}};
+          {"notes", plan.notes}};
 }
 
 void PrintDemand(const PlanRequest& request, const Sized& sized,
@@ -177,14 +201,11 @@ void PrintDemand(const PlanRequest& request, const Sized& sized,
       "batch        %s%.0f nodes, %.0f edges, %s%s\n"
       "load         %.4g batches/s of %d trainer%s: %s\n",
       request.nodes, request.edges,
-      MemoryText(plan.store.partition_bytes() + plan.store.split_bytes),
-      MemoryText(plan.store.feature_bytes), MemoryText(plan.store.graph_bytes),
-      MemoryText(plan.store.split_bytes),
-      sized.measured || sized.given ? "" : "at most ", batch.nodes, batch.edges,
-      MemoryText(batch.bytes),
-      sized.measured ? " (measured)"
-      : sized.given  ? " (as given)"
-                     : " (give STORE to measure it)",
+      BytesText(plan.store.partition_bytes() + plan.store.split_bytes),
+      BytesText(plan.store.feature_bytes), BytesText(plan.store.graph_bytes),
+      BytesText(plan.store.split_bytes),
+      sized.basis == Basis::kBound ? "at most " : "", batch.nodes, batch.edges,
+      BytesText(batch.bytes), AbslView(BasisText(sized.basis)),
       request.batches_per_second, request.trainers,
       request.trainers == 1 ? "" : "s",
       RateText(8 * request.batches_per_second * batch.bytes));
@@ -207,27 +228,27 @@ void Print(const PlanRequest& request, const Sized& sized,
       "making the store, on one host\n"
       "  import     %s, at most %s of memory\n",
       plan.servers(), plan.partitions, plan.partitions == 1 ? "" : "s",
-      plan.replicas, plan.replicas == 1 ? "" : "s", MemoryText(plan.disk_bytes),
-      MemoryText(plan.memory_bytes), MemoryText(plan.mapped_bytes),
-      MemoryText(plan.inflight_bytes), MemoryText(kProcessBytes),
+      plan.replicas, plan.replicas == 1 ? "" : "s", BytesText(plan.disk_bytes),
+      BytesText(plan.memory_bytes), BytesText(plan.mapped_bytes),
+      BytesText(plan.in_flight_bytes), BytesText(kProcessBytes),
       plan.busy_cores, request.host.cores, RateText(plan.client_bits),
       RateText(plan.peer_bits), RateText(request.host.network_bits),
       RateText(plan.trainer_bits), plan.trainer_cores,
-      MemoryText(plan.trainer_bytes), TimeText(plan.import_seconds),
-      MemoryText(plan.import_bytes));
+      BytesText(plan.trainer_bytes), TimeText(plan.import_seconds),
+      BytesText(plan.import_bytes));
   if (plan.partitions > 1) {
     std::cout << absl::StrFormat("  partition  %s, at most %s of memory (%s)\n",
                                  TimeText(plan.partition_seconds),
-                                 MemoryText(plan.partition_bytes),
+                                 BytesText(plan.partition_bytes),
                                  plan.metis_fits ? "metis" : "ldg");
   }
-  std::cout << (sized.measured
+  std::cout << (sized.measured()
                     ? absl::StrFormat("cores and seconds: measured constants, "
                                       "times %.2f for this machine\n",
                                       request.machine_factor)
                     : "cores and seconds: measured constants of another "
                       "machine (docs/performance.md, section 4)\n");
-  for (const std::string& note : plan.warnings) {
+  for (const std::string& note : plan.notes) {
     std::cout << "note: " << note << "\n";
   }
 }
@@ -241,15 +262,15 @@ absl::Status RunPlan(const PlanFlags& flags) {
   request.nodes = graph.nodes();
   request.edges = graph.edges();
   request.batch = sized.batch;
-  if (sized.measured) request.machine_factor = MachineFactor(sized.batch);
+  if (sized.measured()) request.machine_factor = MachineFactor(sized.batch);
   request.batches_per_second = rate;
   request.trainers = flags.trainers;
   request.window_bytes =
       std::max(sized.batch.bytes,
                std::min(sized.batch.bytes * flags.job.prefetch_batches(),
                         static_cast<double>(flags.job.prefetch_bytes())));
-  request.partitions = flags.partitions;
-  if (flags.partitions == 0 && graph.is_partitioned()) {
+  request.partitions = flags.parts;
+  if (flags.parts == 0 && graph.is_partitioned()) {
     request.partitions = graph.partitions;
   }
   request.replicas = flags.replicas;
@@ -283,7 +304,7 @@ void AddLoad(CLI::App& group, PlanFlags& flags) {
 
 void AddHosts(CLI::App& group, PlanFlags& flags) {
   group
-      .add_option("--partitions", flags.partitions,
+      .add_option("--parts", flags.parts,
                   "partitions; 0 means those of STORE, or as few as fit")
       ->check(WholeNumber(0, 1 << 16));
   group

@@ -26,7 +26,6 @@
 #include "common/base/strings.h"
 #include "common/cli/addresses.h"
 #include "common/cli/durations.h"
-#include "common/cli/numbers.h"
 #include "common/grpc/fleet/fleet.h"
 #include "common/grpc/fleet/member_report.h"
 #include "common/grpc/tls/tls.h"
@@ -41,16 +40,36 @@ struct StatusFlags {
   std::string servers;
   std::string server;
   TlsOptions tls;
-  double timeout_seconds = 5;
-  std::string wait = "0s";
+  std::string timeout_text = "5s";
+  std::string wait_text = "0s";
+  std::string watch_text;  // empty: do not watch
   bool all = false;
-  double watch_seconds = 0;  // 0: do not watch
   bool json = false;
+
+  // What these texts say, once ParseTimes() has read them.
+  absl::Duration timeout;
+  absl::Duration wait;
+  absl::Duration watch;
 
   // Whether the user asks about one server rather than the fleet.
   bool of_one() const { return !server.empty(); }
-  absl::Duration timeout() const { return absl::Seconds(timeout_seconds); }
+  bool watches() const { return !watch_text.empty(); }
 };
+
+absl::Status ParseTimes(StatusFlags& flags) {
+  constexpr absl::Duration kLeast = absl::Milliseconds(100);
+  constexpr absl::Duration kMost = absl::Hours(1);
+  MILLRACE_ASSIGN_OR_RETURN(
+      flags.timeout,
+      ParseDurationOption("--timeout", flags.timeout_text, kLeast, kMost));
+  MILLRACE_ASSIGN_OR_RETURN(flags.wait,
+                            ParseDurationOption("--wait", flags.wait_text));
+  if (!flags.watches()) return absl::OkStatus();
+  MILLRACE_ASSIGN_OR_RETURN(
+      flags.watch,
+      ParseDurationOption("--watch", flags.watch_text, kLeast, kMost));
+  return absl::OkStatus();
+}
 
 bool AllAsked(const Members& members) {
   return !members.empty() &&
@@ -89,10 +108,9 @@ absl::StatusOr<std::unique_ptr<Fleet>> OpenFleet(const StatusFlags& flags) {
   FleetOptions options;
   options.list = flags.of_one() ? flags.server : flags.servers;
   MILLRACE_ASSIGN_OR_RETURN(options.tls, OpenClientTls(flags.tls));
-  options.describe_timeout = flags.timeout();
-  if (flags.watch_seconds > 0) {
-    options.ready_interval = std::min(options.ready_interval,
-                                      absl::Seconds(flags.watch_seconds) / 2);
+  options.describe_timeout = flags.timeout;
+  if (flags.watches()) {
+    options.ready_interval = std::min(options.ready_interval, flags.watch / 2);
   }
   return Fleet::Create(std::move(options));
 }
@@ -104,27 +122,28 @@ void Print(const StatusFlags& flags, const Snapshot& snapshot) {
 }
 
 // millrace status --server
-absl::Status ShowServer(const StatusFlags& flags, absl::Duration wait) {
+absl::Status ShowServer(const StatusFlags& flags) {
   const SteadyTime start = SteadyNow();
   MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Fleet> fleet,
                             OpenFleet(flags));
   Snapshot snapshot;
   MILLRACE_ASSIGN_OR_RETURN(
       snapshot.members,
-      fleet->AwaitMembers(AllAsked, start + std::max(wait, flags.timeout())));
-  if (wait > absl::ZeroDuration()) {
-    MILLRACE_ASSIGN_OR_RETURN(snapshot.members,
-                              fleet->AwaitMembers(AllTakeWork, start + wait));
+      fleet->AwaitMembers(AllAsked,
+                          start + std::max(flags.wait, flags.timeout)));
+  if (flags.wait > absl::ZeroDuration()) {
+    MILLRACE_ASSIGN_OR_RETURN(
+        snapshot.members, fleet->AwaitMembers(AllTakeWork, start + flags.wait));
   }
-  snapshot.members = AfterTimeout(std::move(snapshot.members), flags.timeout());
+  snapshot.members = AfterTimeout(std::move(snapshot.members), flags.timeout);
   Print(flags, snapshot);
   return WhyNotReady(snapshot.members.front());
 }
 
 // millrace status --servers
-absl::Status ShowFleet(const StatusFlags& flags, absl::Duration wait) {
+absl::Status ShowFleet(const StatusFlags& flags) {
   const SteadyTime start = SteadyNow();
-  const SteadyTime deadline = start + std::max(wait, flags.timeout());
+  const SteadyTime deadline = start + std::max(flags.wait, flags.timeout);
   MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Fleet> fleet,
                             OpenFleet(flags));
   const absl::StatusOr<const Manifest*> manifest =
@@ -133,15 +152,15 @@ absl::Status ShowFleet(const StatusFlags& flags, absl::Duration wait) {
   MILLRACE_ASSIGN_OR_RETURN(snapshot.members,
                             fleet->AwaitMembers(AllAsked, deadline));
   if (manifest.ok()) snapshot.parts = (*manifest)->partition_count();
-  if (manifest.ok() && wait > absl::ZeroDuration()) {
+  if (manifest.ok() && flags.wait > absl::ZeroDuration()) {
     const auto enough = [&flags, parts = *snapshot.parts](const Members& now) {
       return MissingPartitions(now, parts).empty() &&
              (!flags.all || AllTakeWork(now));
     };
     MILLRACE_ASSIGN_OR_RETURN(snapshot.members,
-                              fleet->AwaitMembers(enough, start + wait));
+                              fleet->AwaitMembers(enough, start + flags.wait));
   }
-  snapshot.members = AfterTimeout(std::move(snapshot.members), flags.timeout());
+  snapshot.members = AfterTimeout(std::move(snapshot.members), flags.timeout);
   Print(flags, snapshot);
   if (!manifest.ok()) {
     return WhyNoManifest(manifest.status(), snapshot.members.size());
@@ -185,8 +204,8 @@ absl::Status Watch(const StatusFlags& flags) {
   Snapshot snapshot;
   MILLRACE_ASSIGN_OR_RETURN(
       snapshot.members,
-      fleet->AwaitMembers(AllAsked, SteadyNow() + flags.timeout()));
-  snapshot.members = AfterTimeout(std::move(snapshot.members), flags.timeout());
+      fleet->AwaitMembers(AllAsked, SteadyNow() + flags.timeout));
+  snapshot.members = AfterTimeout(std::move(snapshot.members), flags.timeout);
   StatusScreen screen;
   const auto never = [](const Members&) { return false; };
   for (SteadyTime next = SteadyNow();;) {
@@ -195,18 +214,16 @@ absl::Status Watch(const StatusFlags& flags) {
       if (manifest.ok()) snapshot.parts = (*manifest)->partition_count();
     }
     MILLRACE_RETURN_IF_ERROR(screen.Show(WatchText(flags, snapshot)));
-    next = std::max(next, SteadyNow() - absl::Seconds(1)) +
-           absl::Seconds(flags.watch_seconds);
+    next = std::max(next, SteadyNow() - absl::Seconds(1)) + flags.watch;
     MILLRACE_ASSIGN_OR_RETURN(snapshot.members,
                               fleet->AwaitMembers(never, next));
   }
 }
 
-absl::Status RunStatus(const StatusFlags& flags) {
-  MILLRACE_ASSIGN_OR_RETURN(const absl::Duration wait,
-                            ParseDurationOption("--wait", flags.wait));
-  if (flags.watch_seconds > 0) return Watch(flags);
-  return flags.of_one() ? ShowServer(flags, wait) : ShowFleet(flags, wait);
+absl::Status RunStatus(StatusFlags flags) {
+  MILLRACE_RETURN_IF_ERROR(ParseTimes(flags));
+  if (flags.watches()) return Watch(flags);
+  return flags.of_one() ? ShowServer(flags) : ShowFleet(flags);
 }
 
 }  // namespace
@@ -228,9 +245,9 @@ void AddStatusCommand(CLI::App& app, CommandBody& body) {
   source->require_option(1);
   AddTlsFlags(*command, flags->tls);
   command
-      ->add_option("--timeout", flags->timeout_seconds,
-                   "seconds that servers have to answer")
-      ->check(Number(0.1, 3600));
+      ->add_option("--timeout", flags->timeout_text,
+                   "how long servers have to answer, such as 500ms")
+      ->type_name("DURATION");
   CLI::Option* all =
       command
           ->add_flag("--all", flags->all,
@@ -240,18 +257,17 @@ void AddStatusCommand(CLI::App& app, CommandBody& body) {
   CLI::Option* wait =
       command
           ->add_option(
-              "--wait", flags->wait,
+              "--wait", flags->wait_text,
               "how long to wait for ready servers: one for each "
               "partition, or with --all each of the list, or --server; "
               "such as 30s")
           ->type_name("DURATION");
   command
-      ->add_option("--watch", flags->watch_seconds,
-                   "show this again every so many seconds, until interrupted")
+      ->add_option("--watch", flags->watch_text,
+                   "show this again at this interval, until interrupted")
       ->expected(0, 1)
-      ->default_str("2")
-      ->type_name("[SECONDS]")
-      ->check(Number(0.1, 3600))
+      ->default_str("2s")
+      ->type_name("[DURATION]")
       ->excludes(wait)
       ->excludes(all);
   command->add_flag("--json", flags->json, "print one JSON object");
@@ -259,7 +275,7 @@ void AddStatusCommand(CLI::App& app, CommandBody& body) {
       "  millrace status --servers 127.0.0.1:7001,127.0.0.1:7002 --wait 30s\n"
       "  millrace status --servers @servers --all --wait 2m\n"
       "  millrace status --server 127.0.0.1:7001\n"
-      "  millrace status --servers 127.0.0.1:7001,127.0.0.1:7002 --watch 5");
+      "  millrace status --servers 127.0.0.1:7001,127.0.0.1:7002 --watch 5s");
   command->callback(
       [flags, &body] { body = [flags] { return RunStatus(*flags); }; });
 }

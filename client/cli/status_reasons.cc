@@ -16,8 +16,7 @@ using State = FleetMemberInfo::State;
 
 constexpr char kHowToReach[] =
     "\nstart it, or correct the address; a server that is opening its store "
-    "does "
-    "not listen yet: its log and /readyz say so";
+    "does not listen yet: its log and /readyz say so";
 
 }  // namespace
 

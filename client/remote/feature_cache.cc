@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "absl/strings/str_format.h"
+#include "common/base/bytes_text.h"
 #include "common/base/field_error.h"
 #include "common/base/host_memory.h"
 #include "common/base/log.h"
@@ -125,10 +125,6 @@ RowRequest RowsOfPart(const PartitionBook& book, const CachedColumn& column,
   std::iota(request.rows.begin(), request.rows.end(), uint32_t{0});
   request.target = TargetOf(column, column.first[partition] + from, count);
   return request;
-}
-
-std::string Megabytes(uint64_t bytes) {
-  return absl::StrFormat("%.1f MB", 1e-6 * static_cast<double>(bytes));
 }
 
 absl::Status TooMuch(double ratio, std::string_view why) {
@@ -253,7 +249,7 @@ absl::StatusOr<std::shared_ptr<const CachedFeatures>> FeatureCache::Fetch(
   if (!missing.empty()) {
     MILLRACE_ASSIGN_OR_RETURN(const Size size, SizeOf(missing, key.cast));
     Progress progress("feature cache", static_cast<int64_t>(size.rows), "rows");
-    progress.SetNote(Megabytes(size.bytes));
+    progress.SetNote(BytesText(size.bytes));
     for (const TypeIndex type : missing) {
       MILLRACE_ASSIGN_OR_RETURN(columns_[column_key(type)],
                                 FetchColumn(type, key.cast, progress));
@@ -281,8 +277,8 @@ absl::StatusOr<FeatureCache::Size> FeatureCache::SizeOf(
   MILLRACE_ASSIGN_OR_RETURN(const Limit limit, FindLimit());
   if (size.bytes <= limit.bytes) return size;
   return TooMuch(ratio_, StrCat("would hold ", size.rows, " rows of features, ",
-                                Megabytes(size.bytes), "; the limit is ",
-                                limit.text, ", ", Megabytes(limit.bytes)));
+                                BytesText(size.bytes), "; the limit is ",
+                                limit.text, ", ", BytesText(limit.bytes)));
 }
 
 absl::StatusOr<FeatureCache::Limit> FeatureCache::FindLimit() const {

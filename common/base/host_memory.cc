@@ -5,14 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <fstream>
 #include <limits>
 #include <optional>
 #include <vector>
 
-#include "absl/strings/str_format.h"
+#include "common/base/bytes_text.h"
 #include "common/base/strings.h"
 
 namespace millrace {
@@ -181,15 +180,6 @@ uint64_t SaturatedSum(std::initializer_list<uint64_t> numbers) {
     if (__builtin_add_overflow(sum, number, &sum)) return kUnlimited;
   }
   return sum;
-}
-
-std::string BytesText(uint64_t bytes) {
-  constexpr std::array kUnits = {"kB", "MB", "GB", "TB", "PB", "EB"};
-  if (bytes < 1000) return StrCat(bytes, " bytes");
-  auto value = static_cast<double>(bytes) / 1000;
-  size_t unit = 0;
-  for (; value >= 999.95 && unit + 1 < kUnits.size(); ++unit) value /= 1000;
-  return absl::StrFormat("%.1f %s", value, kUnits[unit]);
 }
 
 }  // namespace millrace

@@ -34,7 +34,7 @@ struct MemoryNeed {
 };
 
 // Checks that there is enough memory for an allocation whose size the user
-// decides. RESOURCE_EXHAUSTED: "WHAT needs 24.1 GB of memory, but 15.2 GB is
+// decides. RESOURCE_EXHAUSTED: "WHAT needs 24.1 GiB of memory, but 15.2 GiB is
 // available\nADVICE" (without advice one line), if `need.process` exceeds what
 // is left of this process's address space limit, or `need.host` what the host
 // has available. Up to 16 MiB on the host are not checked. This is an estimate:
@@ -51,8 +51,5 @@ absl::Status CheckMemory(std::string_view what, uint64_t bytes,
 // become 2^64 - 1.
 uint64_t SaturatedProduct(std::initializer_list<int64_t> numbers);
 uint64_t SaturatedSum(std::initializer_list<uint64_t> numbers);
-
-// "24.1 GB", "512 bytes"; in powers of 1000.
-std::string BytesText(uint64_t bytes);
 
 }  // namespace millrace

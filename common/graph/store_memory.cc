@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/bytes_text.h"
 #include "common/base/host_memory.h"
 #include "common/base/huge_array.h"
 #include "common/base/status_lines.h"

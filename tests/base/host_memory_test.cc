@@ -132,12 +132,13 @@ TEST_F(HostMemoryTest, ProcessesTogetherMustFitTheHost) {
                        files());
   };
   EXPECT_TRUE(check(256'000'000, 1'024'000'000).ok());
-  EXPECT_EQ(check(256'000'001, 1'024'000'004).message(),
-            "a table in 4 processes needs 1.0 GB of memory, but 1.0 GB is "
-            "available\nuse less");
+  EXPECT_EQ(
+      check(256'000'001, 1'024'000'004).message(),
+      "a table in 4 processes needs 976.6 MiB of memory, but 976.6 MiB is "
+      "available\nuse less");
 }
 
-// 1.1 GB remain below the limit.
+// 1 GiB remains below the limit.
 TEST_F(HostMemoryTest, EachProcessMustFitItsOwnLimitOfAddressSpace) {
   constexpr uint64_t kLeft = uint64_t{1} << 30;
   Write("meminfo", "MemAvailable: 1125899906842624 kB\n");
@@ -154,9 +155,9 @@ TEST_F(HostMemoryTest, EachProcessMustFitItsOwnLimitOfAddressSpace) {
         _exit(0);
       },
       ::testing::ExitedWithCode(0),
-      "^a table needs 1.1 GB of memory in one process, but 1.1 GB is "
+      "^a table needs 1.0 GiB of memory in one process, but 1.0 GiB is "
       "available within ulimit -v\nuse less; "
-      "a table needs 1.1 GB of memory, but 1.1 GB is available within ulimit "
+      "a table needs 1.0 GiB of memory, but 1.0 GiB is available within ulimit "
       "-v\nuse less$");
 }
 
@@ -171,9 +172,9 @@ TEST_F(HostMemoryTest, ChecksAllocationsAbove16MiB) {
   const absl::Status refused = check(unchecked + 1, "");
   EXPECT_TRUE(absl::IsResourceExhausted(refused));
   EXPECT_EQ(refused.message(),
-            "a table needs 16.8 MB of memory, but 1.0 kB is available");
+            "a table needs 16.0 MiB of memory, but 1.0 KiB is available");
   EXPECT_EQ(check(unchecked + 1, "use less").message(),
-            "a table needs 16.8 MB of memory, but 1.0 kB is available\nuse "
+            "a table needs 16.0 MiB of memory, but 1.0 KiB is available\nuse "
             "less");
 }
 
@@ -193,8 +194,8 @@ TEST(CheckMemoryTest, NamesTheRequestedAndTheAvailableMemory) {
       CheckMemory("a table of 9 rows", uint64_t{1} << 60, "use less");
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(status.message()),
-              ::testing::MatchesRegex("a table of 9 rows needs 1.2 EB of "
-                                      "memory, but [0-9.]+ [kMGTP]B is "
+              ::testing::MatchesRegex("a table of 9 rows needs 1.0 EiB of "
+                                      "memory, but [0-9.]+ [KMGTP]iB is "
                                       "available\nuse less"));
 }
 
@@ -214,19 +215,6 @@ TEST(SaturatedSumTest, StopsAtTheLargestNumber) {
   EXPECT_EQ(SaturatedSum({3, 4, 5}), 12u);
   EXPECT_EQ(SaturatedSum({UINT64_MAX - 1, 1}), UINT64_MAX);
   EXPECT_EQ(SaturatedSum({UINT64_MAX, 1, 7}), UINT64_MAX);
-}
-
-TEST(BytesTextTest, ChoosesAUnit) {
-  EXPECT_EQ(BytesText(0), "0 bytes");
-  EXPECT_EQ(BytesText(999), "999 bytes");
-  EXPECT_EQ(BytesText(999'949), "999.9 kB");
-  EXPECT_EQ(BytesText(999'950), "1.0 MB");
-  EXPECT_EQ(BytesText(2'500'000'000'000), "2.5 TB");
-  EXPECT_EQ(BytesText(7'000'000'000'000'000), "7.0 PB");
-  EXPECT_EQ(BytesText(1000), "1.0 kB");
-  EXPECT_EQ(BytesText(999'960), "1.0 MB");
-  EXPECT_EQ(BytesText(24'227'972'000), "24.2 GB");
-  EXPECT_EQ(BytesText(UINT64_MAX), "18.4 EB");
 }
 
 }  // namespace

@@ -65,7 +65,7 @@ def check_lives(trainer, logs):
           setup["partition_wait"] == "5m" and setup["threads"] == 1, setup)
     (start,) = of(trainer, "training")
     check(trainer.index(setup) < trainer.index(start), setup, start)
-    check(start["model"] == "sage" and start["world"] == 2 and
+    check(start["model"] == "sage" and start["world_size"] == 2 and
           start["rank"] == 0 and start["device"] == "cpu", start)
     # The launcher adds the rank to what its workers log.
     for rank in range(2):

@@ -48,8 +48,8 @@ TEST_F(FleetCommandsTest, StatusShowsEachServer) {
     EXPECT_EQ(server["state"], "ready");
     EXPECT_EQ(server["partitions"], OrderedJson({1 - i}));
     EXPECT_EQ(server["replica"], 0);
-    EXPECT_EQ(server["inflight_bytes"], 0);
-    EXPECT_EQ(server["max_inflight_bytes"], 3 << 19);
+    EXPECT_EQ(server["in_flight_bytes"], 0);
+    EXPECT_EQ(server["max_in_flight_bytes"], 3 << 19);
     EXPECT_GE(server["uptime_seconds"].get<double>(), 0);
     EXPECT_EQ(server["error"], "");
     EXPECT_EQ(server["damaged_partitions"], OrderedJson::object());
@@ -286,6 +286,7 @@ TEST_F(FleetCommandsTest, StatusIsOfOneServerOrOfAFleet) {
   EXPECT_EQ(
       Run({"status", "--server", "127.0.0.1:1", "--watch", "--wait", "1s"}), 2);
   EXPECT_EQ(Run({"status", "--server", "127.0.0.1:1", "--watch", "0"}), 2);
+  EXPECT_THAT(err_, HasSubstr("--watch \"0\" is not from 100ms to 1h\n"));
 }
 
 TEST_F(FleetCommandsTest, StatusFailsWithoutAPartition) {
@@ -325,7 +326,8 @@ TEST_F(FleetCommandsTest, ReplicasAreNumberedInTheOrderOfTheList) {
 
 // Nobody listens at these ports.
 TEST_F(FleetCommandsTest, StatusSaysWhyNoServerAnswers) {
-  EXPECT_EQ(Run({"status", "--servers", "127.0.0.1:1", "--timeout", "0.3"}), 1);
+  EXPECT_EQ(Run({"status", "--servers", "127.0.0.1:1", "--timeout", "300ms"}),
+            1);
   EXPECT_THAT(out_, HasSubstr("127.0.0.1:1           unreachable "));
   EXPECT_THAT(err_,
               HasSubstr("millrace status: the server does not answer\n"
@@ -354,7 +356,12 @@ TEST_F(FleetCommandsTest, StatusWaitsForDurations) {
     EXPECT_THAT(err_, HasSubstr("--wait \"" + std::string(wait) +
                                 "\" is not a duration"));
   }
-  EXPECT_EQ(Run({"status", "--servers", "127.0.0.1:1", "--timeout", "0"}), 2);
+  for (const char* timeout : {"0", "99ms", "3601"}) {
+    EXPECT_EQ(Run({"status", "--servers", "127.0.0.1:1", "--timeout", timeout}),
+              2);
+    EXPECT_THAT(err_, HasSubstr("--timeout \"" + std::string(timeout) +
+                                "\" is not from 100ms to 1h\n"));
+  }
   EXPECT_EQ(Run({"status"}), 2);
 }
 

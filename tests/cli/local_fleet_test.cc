@@ -22,7 +22,7 @@ TEST(LocalFleetTest, ServersMustFitTheHost) {
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(
       std::string(status.message()),
-      ::testing::StartsWith("starting 1073741824 servers needs 11.3 PB of "
+      ::testing::StartsWith("starting 1073741824 servers needs 10.0 PiB of "
                             "memory, but "));
 }
 
@@ -86,7 +86,7 @@ TEST_F(ScriptedFleetTest, MoreServersThanMemoryHoldsAreRefused) {
   const absl::Status status = fleet.Start("store", 1, 2'000'000).status();
   EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
   EXPECT_THAT(std::string(status.message()),
-              ::testing::HasSubstr("starting 2000000 servers needs 21.0 TB of "
+              ::testing::HasSubstr("starting 2000000 servers needs 19.1 TiB of "
                                    "memory"));
   EXPECT_THAT(std::string(status.message()),
               ::testing::HasSubstr("\nuse fewer --servers"));

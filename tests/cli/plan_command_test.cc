@@ -48,7 +48,7 @@ TEST_F(PlanCommandTest, BoundsBatchesByFanoutsAndByTheGraph) {
   // 3 seeds, 6 and 24 neighbours; a node has 32 bytes of features and 8 of ids,
   // a seed a label, an edge 4.
   EXPECT_EQ(batch("2,4", "3"),
-            OrderedJson::parse(R"({"measured": false, "nodes": 33.0,
+            OrderedJson::parse(R"({"basis": "bound", "nodes": 33.0,
                                    "edges": 30.0, "bytes": 1464.0})"));
   // All 1000 nodes after one hop: the other lists draw nothing new.
   EXPECT_EQ(batch("10,10", "100")["nodes"], 1000.0);
@@ -71,20 +71,20 @@ TEST_F(PlanCommandTest, MeasuresBatchesOfAStore) {
       job));
   const OrderedJson bench = JsonOf(
       With({"bench", "--store", store, "--batches", "1", "--json"}, job));
-  EXPECT_EQ(plan["batch"]["measured"], true);
+  EXPECT_EQ(plan["batch"]["basis"], "measured");
   for (const char* what : {"nodes", "edges", "bytes"}) {
     EXPECT_EQ(plan["batch"][what], bench[what].get<double>()) << what;
   }
   const OrderedJson inspect = JsonOf({"inspect", store, "--json"});
   EXPECT_EQ(plan["store"]["bytes"], inspect["bytes"]);
-  EXPECT_EQ(plan["store"]["partitions"], 2);
+  EXPECT_EQ(plan["store"]["parts"], 2);
   // A report tells the same, but not what batches hold.
   std::ofstream(Path("report")) << inspect.dump();
   const OrderedJson told = Plan(
       With({"--report", Path("report"), "--batches-per-second", "4"}, job));
-  EXPECT_EQ(told["batch"]["measured"], false);
+  EXPECT_EQ(told["batch"]["basis"], "bound");
   EXPECT_GE(told["batch"]["nodes"], plan["batch"]["nodes"]);
-  EXPECT_EQ(told["store"]["partitions"], 2);
+  EXPECT_EQ(told["store"]["parts"], 2);
 }
 
 // The CPU time of batches that are made and not counted would count as well.
@@ -111,8 +111,7 @@ TEST_F(PlanCommandTest, MakesNoBatchesThatItDoesNotMeasure) {
 TEST_F(PlanCommandTest, LdgTakesAFifthOfTheTimeOfMetis) {
   const auto partition = [&](const std::string& edges) {
     return Plan({"--nodes", "1000000", "--edges", edges, "--fanouts", "10",
-                 "--batches-per-second", "1", "--partitions",
-                 "2"})["partition"];
+                 "--batches-per-second", "1", "--parts", "2"})["partition"];
   };
   // METIS cannot number more than 2^30 edges.
   const OrderedJson metis = partition("1073741824");
@@ -131,10 +130,10 @@ TEST_F(PlanCommandTest, ChoosesPartitionsByMemoryAndReplicasByLoad) {
   OrderedJson plan = Plan(With(graph, {"--batches-per-second", "1"}));
   const double need = plan["server"]["memory_bytes"];
   EXPECT_LE(need, 0.8 * (1ull << 40));
-  const int parts = plan["store"]["partitions"];
+  const int parts = plan["store"]["parts"];
   EXPECT_EQ(plan["replicas"], 1);
   EXPECT_THAT(plan["notes"].dump(), HasSubstr("one replica"));
-  plan = Plan(With(graph, {"--batches-per-second", "1", "--partitions",
+  plan = Plan(With(graph, {"--batches-per-second", "1", "--parts",
                            std::to_string(parts - 1)}));
   EXPECT_THAT(plan["notes"].dump(), HasSubstr("does not fit in 80 %"));
 
@@ -170,6 +169,7 @@ TEST_F(PlanCommandTest, TakesBatchesMeasuredElsewhere) {
   const OrderedJson batch = Plan(With(
       kGraph, {"--fanouts", "2,4", "--batches-per-second", "1", "--batch-size",
                "3", "--batch-nodes", "11", "--batch-edges", "20"}))["batch"];
+  EXPECT_EQ(batch["basis"], "given");
   EXPECT_EQ(batch["nodes"], 11.0);
   EXPECT_EQ(batch["edges"], 20.0);
   EXPECT_EQ(batch["bytes"], 488.0);  // a third
@@ -184,7 +184,7 @@ TEST_F(PlanCommandTest, PrintsText) {
   EXPECT_THAT(
       out_,
       AllOf(HasSubstr("graph        1000 nodes, 5000 edges\n"),
-            HasSubstr("batch        at most 33 nodes, 30 edges, 0.0 MiB (give "
+            HasSubstr("batch        at most 33 nodes, 30 edges, 1.4 KiB (give "
                       "STORE to measure it)\n"),
             HasSubstr("servers      2: 1 partition x 2 replicas\n"),
             HasSubstr("another machine (docs/performance.md, section 4)\n"),

@@ -49,10 +49,10 @@ class Server:
 
 
 class Watch:
-    """`millrace status --watch 0.2 ARGS`, and what it has shown so far."""
+    """`millrace status --watch 200ms ARGS`, and what it has shown so far."""
 
     def __init__(self, *args, terminal=False):
-        command = [BIN / "millrace", "status", "--watch", "0.2", *args]
+        command = [BIN / "millrace", "status", "--watch", "200ms", *args]
         if terminal:
             self.master, slave = pty.openpty()
         else:

@@ -435,7 +435,7 @@ TEST(LoaderTest, AWindowThatDoesNotFitIsRefusedEveryTime) {
   EXPECT_EQ((*loader)->Next().status(), first);
 }
 
-// Each batch has 2^50 bytes, or 1.1259 PB.
+// Each batch has 2^50 bytes, or 1 PiB.
 TEST(LoaderTest, MemoryIsForTheBatchesThatAreStillToCome) {
   const auto refusal = [](LoaderOptions options, int64_t nodes) {
     options.prefetch_bytes =
@@ -447,21 +447,22 @@ TEST(LoaderTest, MemoryIsForTheBatchesThatAreStillToCome) {
     return std::string((*loader)->Next().status().message());
   };
   // Four were asked for at once; 6 of 10 are left.
-  EXPECT_THAT(refusal({.epochs = 2, .prefetch_batches = 64}, 5),
-              HasSubstr("prefetching 64 batches of 1.1 PB each needs 6.8 PB"));
+  EXPECT_THAT(
+      refusal({.epochs = 2, .prefetch_batches = 64}, 5),
+      HasSubstr("prefetching 64 batches of 1.0 PiB each needs 6.0 PiB"));
   // Of an epoch that was begun, and of three whole ones: 2 + 15 - 4.
   EXPECT_THAT(refusal({.first_epoch = 7,
                        .first_batch = 3,
                        .epochs = 4,
                        .prefetch_batches = 64},
                       5),
-              HasSubstr("needs 14.6 PB"));
+              HasSubstr("needs 13.0 PiB"));
   // The window has room for one more.
   EXPECT_THAT(refusal({.epochs = 2, .prefetch_batches = 5}, 5),
-              HasSubstr("prefetching 5 batches of 1.1 PB each needs 1.1 PB"));
+              HasSubstr("prefetching 5 batches of 1.0 PiB each needs 1.0 PiB"));
   EXPECT_THAT(
       refusal({.epochs = 2, .prefetch_batches = 64, .prefetch_bytes = 1}, 5),
-      HasSubstr("needs 3.4 PB"));
+      HasSubstr("needs 3.0 PiB"));
   // Nothing is left.
   EXPECT_EQ(refusal({.prefetch_batches = 64}, 4), "");
 }

@@ -62,7 +62,7 @@ TEST_F(FileTest, RefusesAFileThatMemoryCannotHold) {
   const absl::Status status = ReadFile(path, uint64_t{1} << 50).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(status.message()),
-              AllOf(HasSubstr("sparse needs 4.4 TB of memory, but "),
+              AllOf(HasSubstr("sparse needs 4.0 TiB of memory, but "),
                     HasSubstr("\ncheck that this is the file")));
 }
 

@@ -156,19 +156,19 @@ TEST(GraphChecksTest, CountsTheMemoryOfNodes) {
     EXPECT_EQ(ReasonOf(status), "import_too_large");
   };
   const std::string start = "importing 1125899906842624 nodes needs ";
-  expect(graph, {}, start + "18.0 PB");
+  expect(graph, {}, start + "16.0 PiB");
   ImportOptions coalesce;
   coalesce.coalesce = true;
-  expect(graph, coalesce, start + "27.0 PB");
+  expect(graph, coalesce, start + "24.0 PiB");
   graph.nodes[0].time = Rows("times", kMany);
-  expect(graph, {}, start + "27.0 PB");
+  expect(graph, {}, start + "24.0 PiB");
   graph.nodes[0].label = Rows("labels", kMany);
-  expect(graph, {}, start + "45.0 PB");
+  expect(graph, {}, start + "40.0 PiB");
   // Relations are imported one after the other.
   graph.edges.push_back(graph.edges[0]);
-  expect(graph, {}, start + "45.0 PB");
+  expect(graph, {}, start + "40.0 PiB");
   graph.nodes.push_back({.name = "b", .count = kMany});
-  expect(graph, {}, "importing 2251799813685248 nodes needs 45.0 PB");
+  expect(graph, {}, "importing 2251799813685248 nodes needs 40.0 PiB");
   // How many lines a text file has is not known yet.
   graph.nodes[0].label = Rows("labels", -1);
   EXPECT_TRUE(CheckImportMemory(graph, {}).ok());

@@ -928,7 +928,7 @@ TEST_F(CheapChecksTest, SplitsWithoutSeedsAreNoticed) {
 TEST_F(CheapChecksTest, ChecksMemoryForTheNodes) {
   NpyInput input = Tiny();
   input.node_counts[""] = int64_t{1} << 50;
-  ExpectRefusal(input, "importing 1125899906842624 nodes needs 18.0 PB of");
+  ExpectRefusal(input, "importing 1125899906842624 nodes needs 16.0 PiB of");
   EXPECT_EQ(ReasonOf(Import(input, {}).status()), "import_too_large");
   const auto fake = MakeFake({.nodes = int64_t{1} << 48,
                               .average_degree = 0,
@@ -937,7 +937,7 @@ TEST_F(CheapChecksTest, ChecksMemoryForTheNodes) {
   ASSERT_TRUE(fake.ok()) << fake.status();
   const auto status = ImportGraph(*fake, {}, directory_ / "out").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("needs 9.0 PB of"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("needs 8.0 PiB of"));
 }
 
 TEST_F(CheapChecksTest, ChecksMemoryForDividingTheEdges) {
@@ -952,7 +952,7 @@ TEST_F(CheapChecksTest, ChecksMemoryForDividingTheEdges) {
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("dividing 1099511627776 edges into splits needs "
-                        "17.6 TB of memory, but "));
+                        "16.0 TiB of memory, but "));
 }
 
 }  // namespace

@@ -67,7 +67,7 @@ TEST(PrintFleetStatusTest, ServerRecognisesItselfInTheList) {
   EXPECT_EQ(json["servers"][1]["self"], true);
   EXPECT_EQ(json["servers"][1]["address"], "host:7000");
   // Its own figures are of now.
-  EXPECT_EQ(json["servers"][1]["inflight_bytes"], 77);
+  EXPECT_EQ(json["servers"][1]["in_flight_bytes"], 77);
   EXPECT_EQ(json["missing_partitions"], Json({2}));
 }
 
@@ -131,7 +131,8 @@ TEST(PrintFleetStatusTest, HasLoadMemoryAndDamage) {
   EXPECT_EQ(server["resident_bytes"], 1000);
   EXPECT_EQ(json["memory"],
             Json::parse(R"([{"content":"graph","memory":"ram","bytes":64}])"));
-  EXPECT_EQ(json["gpus"][0]["total_bytes"], 5);
+  EXPECT_EQ(json["gpus"],
+            Json::parse(R"([{"gpu":1,"free_bytes":2,"total_bytes":5}])"));
 }
 
 // Whatever another server says of itself, the JSON is valid.

@@ -115,13 +115,13 @@ class MemoryTest(unittest.TestCase):
         errors = self.train("sentinel", "--classes", 10000001)
         self.assertRegex(errors, "training a model with 8 features, "
                                  "256 hidden columns and 10000001 outputs in 1 "
-                                 "trainer needs 123.1 GB of memory, but "
-                                 "[0-9.]+ [MG]B is available")
+                                 "trainer needs 114.7 GiB of memory, but "
+                                 "[0-9.]+ [MG]iB is available")
         errors = self.train("plain", "--classes", 1 << 20, "--hidden", 1 << 20)
         self.assertRegex(
             errors, "1048576 hidden columns and 1048576 outputs .* needs ")
         errors = self.train("plain", "--classes", 1 << 40, "--hidden", 1 << 20)
-        self.assertRegex(errors, "needs 18.4 EB of memory")
+        self.assertRegex(errors, "needs 16.0 EiB of memory")
 
     def test_each_worker_must_fit_by_itself(self):
         """The limit on address space applies to each process; here it is less
@@ -136,9 +136,10 @@ class MemoryTest(unittest.TestCase):
         errors = self.refused(*command, 8192, limit=2000 * MB)
         self.assertRegex(errors, "training a model with 8 features, "
                                  "8192 hidden columns and 7 outputs in 4 "
-                                 "trainers needs 2.2 GB of memory in one "
+                                 "trainers needs 2.0 GiB of memory in one "
                                  "process, but "
-                                 "[0-9.]+ GB is available within ulimit -v\n")
+                                 "[0-9.]+ [MG]iB is available within "
+                                 "ulimit -v\n")
 
     def test_batches_must_fit(self):
         np.save(self.folder / "seeds.npy", np.arange(2000))
@@ -148,11 +149,11 @@ class MemoryTest(unittest.TestCase):
         errors = self.refused("millrace", *digest, "--replace", "--fanouts",
                               1 << 20)
         self.assertRegex(errors, "hop 0 of a batch with 20[0-9]{8} neighbours "
-                                 "of 2000 nodes needs 2[0-9.]+ GB")
+                                 "of 2000 nodes needs 2[0-9.]+ GiB")
         self.assertIn("use a smaller batch size or fanouts", errors)
         errors = self.refused("millrace", *digest, "--method", "walk",
                               "--walks", 1 << 18, "--walk-length", 4)
-        self.assertRegex(errors, "a batch of walks needs [0-9.]+ GB of memory")
+        self.assertRegex(errors, "a batch of walks needs [0-9.]+ GiB of memory")
 
     def test_negatives_must_fit(self):
         np.save(self.folder / "pairs.npy", np.zeros((1000, 2), np.int64))
@@ -163,11 +164,11 @@ class MemoryTest(unittest.TestCase):
             "millrace", "digest", "--store", self.folder / "plain", "--seeds",
             "edge", "--split", "pairs", "--batch-size", 1000, "--fanouts", 3,
             "--negatives", "binary:50000", "--threads", 1, limit=1024 * MB)
-        self.assertIn("a batch with 50000000 negatives needs 2.0 GB", errors)
+        self.assertIn("a batch with 50000000 negatives needs 1.9 GiB", errors)
 
     def test_processes_must_fit(self):
         errors = self.train("plain", "--workers", 10**9)
-        self.assertIn("starting 1000000000 workers needs 52.4 PB of memory",
+        self.assertIn("starting 1000000000 workers needs 46.6 PiB of memory",
                       errors)
 
     def test_threads_must_fit(self):
@@ -182,7 +183,7 @@ class MemoryTest(unittest.TestCase):
         errors = self.refused("millrace", "import", "fake", "--nodes", 10**13,
                               "--avg-degree", 0, "--features", 1, "--classes",
                               2, "--out", self.folder / "fake")
-        self.assertIn("importing 10000000000000 nodes needs 320.0 TB", errors)
+        self.assertIn("importing 10000000000000 nodes needs 291.0 TiB", errors)
         self.assertFalse((self.folder / "fake").exists())
 
     def test_graph_must_fit(self):
@@ -192,7 +193,7 @@ class MemoryTest(unittest.TestCase):
                         "--classes", "2", "--out", self.folder / "wide"],
                        check=True, stderr=subprocess.DEVNULL)
         self.sweep("METIS on 100000 nodes and 1500000 edges needs "
-                   "48.0 MB of memory", "millrace", "partition",
+                   "45.8 MiB of memory", "millrace", "partition",
                    self.folder / "wide", "--parts", 2, "--method", "metis",
                    "--out", self.folder / "wide-2")
         for option, what in (("--graph-memory", "the graph"),

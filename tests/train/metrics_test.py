@@ -24,12 +24,14 @@ from free_port import free_port  # noqa: E402  (its folder comes first)
 DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
 LIMIT = 120.0  # seconds
 ADDRESS = re.compile(r"listening for metrics url=http://([0-9.]+):(\d+)/")
+# Asks this host itself, even if http_proxy is set.
+OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 def get(port, path="/metrics", method="GET"):
     request = urllib.request.Request(f"http://127.0.0.1:{port}{path}",
                                      method=method)
-    with urllib.request.urlopen(request, timeout=LIMIT) as response:
+    with OPENER.open(request, timeout=LIMIT) as response:
         return response.read().decode(), response.headers
 
 

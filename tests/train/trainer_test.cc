@@ -898,11 +898,11 @@ TEST(TrainerTest, RefusesAModelThatNoMemoryHolds) {
   EXPECT_THAT(std::string(adam.message()),
               ::testing::StartsWith(
                   "training a model with 6 features, 8 hidden columns and 4 "
-                  "outputs in 1000000000 trainers needs 4.1 TB of memory"));
+                  "outputs in 1000000000 trainers needs 3.8 TiB of memory"));
   EXPECT_EQ(ReasonOf(adam), "model_too_large");
   options.optimizer.kind = OptimizerKind::kSgd;
   EXPECT_THAT(std::string(Refusal(ClassGraph(100, 20), options).message()),
-              HasSubstr(" needs 2.8 TB of memory"));
+              HasSubstr(" needs 2.5 TiB of memory"));
 }
 
 }  // namespace

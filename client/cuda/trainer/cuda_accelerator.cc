@@ -16,6 +16,7 @@
 #include "client/cuda/trainer/shared_idle_memory.h"
 #include "client/tensor/torch_status.h"
 #include "client/train/device/host_reducer.h"
+#include "common/base/bytes_text.h"
 #include "common/base/status_macros.h"
 #include "common/base/strings.h"
 #include "common/cuda/runtime/device.h"

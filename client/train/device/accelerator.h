@@ -38,7 +38,7 @@ class Accelerator {
   // null if nothing does.
   virtual std::shared_ptr<DeviceCache> MakeDeviceCache() { return nullptr; }
   // Checks that the device has memory for tensors that are about to be made.
-  // RESOURCE_EXHAUSTED: "WHAT needs 24.1 GB of memory, but 15.2 GB is
+  // RESOURCE_EXHAUSTED: "WHAT needs 24.1 GiB of memory, but 15.2 GiB is
   // available", with the name of the device unless that is the CPU.
   virtual absl::Status CheckMemory(std::string_view what,
                                    const MemoryNeed& need) const = 0;

@@ -13,7 +13,7 @@ namespace {
 
 void AppendPlace(const TrainPlace& place, LogFields& fields) {
   if (place.rank.has_value()) fields.push_back({"rank", *place.rank});
-  fields.push_back({"world", place.world});
+  fields.push_back({"world_size", place.world});
 }
 
 // How batches are fetched from servers, or made from a store.

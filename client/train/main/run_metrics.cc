@@ -68,7 +68,7 @@ MetricFamilies ProgressFamilies(const RunSnapshot& run) {
                   run.step),
       GaugeFamily("millrace_trainer_ranks", "Trainers of the run.",
                   run.info.world),
-      GaugeFamily("millrace_loader_batches_waiting",
+      GaugeFamily("millrace_trainer_batches_waiting",
                   "Batches that had arrived but were not used yet when the "
                   "last step ended.",
                   run.batches_waiting)};

@@ -33,22 +33,23 @@ Json RunJson(const RunView& view) {
           {"metric", info.metric},
           {"higher_is_better", info.higher_is_better},
           {"seeds", info.seeds},
+          {"epochs", info.epochs},
           {"source", view.source}};
 }
 
 Json ProgressJson(const RunSnapshot& run) {
-  return {{"epoch", run.epoch},
-          {"epochs", run.info.epochs},
-          {"step", run.step},
-          {"epoch_steps", run.epoch_steps},
-          {"steps", run.steps},
-          {"batches", run.batches},
-          {"seeds", run.seeds},
-          {"batches_waiting", run.batches_waiting},
-          {"loss", OrNull(run.loss)},
-          {"elapsed_seconds", absl::ToDoubleSeconds(run.elapsed)},
-          {"last_step", TimeOrNull(run.last_step)},
-          {"last_checkpoint", TimeOrNull(run.last_checkpoint)}};
+  return {
+      {"epoch", run.epoch},
+      {"step", run.step},
+      {"epoch_steps", run.epoch_steps},
+      {"steps", run.steps},
+      {"batches", run.batches},
+      {"seeds", run.seeds},
+      {"batches_waiting", run.batches_waiting},
+      {"loss", OrNull(run.loss)},
+      {"elapsed_seconds", absl::ToDoubleSeconds(run.elapsed)},
+      {"last_step_timestamp_seconds", TimeOrNull(run.last_step)},
+      {"last_checkpoint_timestamp_seconds", TimeOrNull(run.last_checkpoint)}};
 }
 
 Json SecondsJson(const RunSeconds& seconds) {

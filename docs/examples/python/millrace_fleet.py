@@ -44,8 +44,10 @@ class Fleet:
     def __init__(self, servers, proto=PROTO, call_timeout=60, wait=20):
         self.pb = load_protocol(proto)
         self.timeout, self.wait = call_timeout, wait
-        limit = [('grpc.max_receive_message_length', 16 << 20)]
-        self.channels = {a: grpc.insecure_channel(a, limit) for a in servers}
+        # Servers are asked directly, even if http_proxy is set.
+        options = [('grpc.max_receive_message_length', 16 << 20),
+                   ('grpc.enable_http_proxy', 0)]
+        self.channels = {a: grpc.insecure_channel(a, options) for a in servers}
         self.schema, self.members = None, {}
         end = time.monotonic() + wait
         while not self.find_servers() and time.monotonic() < end:

@@ -314,9 +314,9 @@ TEST_F(FeatureCacheTest, RefusesMoreThanNineTenthsOfAGpu) {
     if (fits) continue;
     EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
     EXPECT_EQ(status.message(),
-              "cache_ratio 0.5: would hold 33 rows of features, 0.0 MB; the "
+              "cache_ratio 0.5: would hold 33 rows of features, 644 bytes; the "
               "limit is nine tenths of the memory that CUDA device 2 has free "
-              "now, 0.0 MB");
+              "now, 630 bytes");
     EXPECT_EQ(rows.delivered().size(), 0);
   }
 }
@@ -384,7 +384,7 @@ TEST_F(FeatureCacheTest, RefusesMoreThanTheMemoryAndNamesBothSizes) {
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
   const std::string message(status.message());
   EXPECT_THAT(message, HasSubstr("cache_ratio 0.25: would hold 274877906944 "
-                                 "rows of features, 1099511627.8 MB"));
+                                 "rows of features, 1000.0 TiB"));
   EXPECT_THAT(message, HasSubstr("memory that is available now, "));
 }
 

@@ -169,7 +169,7 @@ TEST_F(NodeEvaluatorTest, ChecksTheMemoryOfPredictions) {
     // 90 * 4 * 4 * 2^30 bytes.
     EXPECT_THAT(std::string(status.message()),
                 StartsWith("predicting 90 nodes and 4 columns in 1073741824 "
-                           "trainers needs 1.5 TB of memory"));
+                           "trainers needs 1.4 TiB of memory"));
     EXPECT_EQ(ReasonOf(status), "predictions_too_large");
     options_.kind = InferenceKind::kFull;
     status = Make(alone).CheckMemory(/*predicts=*/false);

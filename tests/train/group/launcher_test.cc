@@ -277,7 +277,7 @@ TEST(LauncherTest, RefusesMoreRanksThanMemoryHolds) {
   EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
   // 50 MiB each.
   EXPECT_THAT(std::string(status.message()),
-              HasSubstr("starting 2000000 workers needs 104.9 TB of memory"));
+              HasSubstr("starting 2000000 workers needs 95.4 TiB of memory"));
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("\nuse fewer workers, or several hosts"));
 }

@@ -67,7 +67,7 @@ TEST(PrintTrainerMetricsTest, HaveTheRunAndItsProgress) {
         "\nmillrace_trainer_seeds_total 2112\n", "\nmillrace_trainer_epoch 3\n",
         "\nmillrace_trainer_step 7\n", "\nmillrace_trainer_ranks 2\n",
         "\nmillrace_trainer_loss 0.5\n",
-        "\nmillrace_loader_batches_waiting 4\n",
+        "\nmillrace_trainer_batches_waiting 4\n",
         "\nmillrace_trainer_seconds_total{phase=\"wait\"} 1\n",
         "\nmillrace_trainer_seconds_total{phase=\"copy\"} 2\n",
         "\nmillrace_trainer_seconds_total{phase=\"compute\"} 3\n",
@@ -132,7 +132,7 @@ TEST(PrintTrainerStatusTest, IsJsonWithNullsForWhatIsNotKnown) {
   EXPECT_EQ(empty["state"], "starting");
   EXPECT_TRUE(empty["fleet"].is_null());
   EXPECT_TRUE(empty["progress"]["loss"].is_null());
-  EXPECT_TRUE(empty["progress"]["last_checkpoint"].is_null());
+  EXPECT_TRUE(empty["progress"]["last_checkpoint_timestamp_seconds"].is_null());
   EXPECT_TRUE(empty["best_epoch"].is_null());
   EXPECT_EQ(empty["loss_curve"], nlohmann::json::array());
 }
@@ -141,7 +141,10 @@ TEST(PrintTrainerStatusTest, HasTheRunAndItsCurves) {
   const auto json = nlohmann::json::parse(PrintTrainerStatus(TypicalView()));
   EXPECT_EQ(json["state"], "training");
   EXPECT_EQ(json["run"]["source"], "servers a:1,b:1");
-  EXPECT_EQ(json["progress"]["epochs"], 10);
+  EXPECT_EQ(json["run"]["world_size"], 2);
+  EXPECT_EQ(json["run"]["epochs"], 10);
+  EXPECT_EQ(json["progress"]["steps"], 67);
+  EXPECT_EQ(json["progress"]["last_step_timestamp_seconds"], 1700000000);
   EXPECT_EQ(json["seconds"]["evaluate"], 4);
   EXPECT_EQ(json["best"]["valid"], 0.8125);
   EXPECT_EQ(json["best_epoch"], 2);

@@ -121,7 +121,7 @@ TEST_F(TrainProgramTest, FailuresOfTheSourceAreShown) {
   EXPECT_THAT(
       err_,
       ContainsRegex(" info train starting version=[0-9.]+ source=\"store "
-                    "/none/store\" rank=0 world=1 device=cpu threads=2 "
+                    "/none/store\" rank=0 world_size=1 device=cpu threads=2 "
                     "prefetch_batches=4 prefetch_bytes=1073741824 "
                     "graph_memory=mmap feature_memory=mmap\n"
                     "millrace-train: no dataset or store at /none/store: "));
