@@ -94,18 +94,19 @@ make_base() {
   rm -rf "$work/base"
 }
 
-# use_pip_settings: puts options into pip_options by which pip has the settings
-# in a build that it has here, such as another index, or a CA of its own.
+# use_pip_settings: puts options into pip_options by which pip reaches its index in
+# a build as it does here.
 pip_options=()
 use_pip_settings() {
   local line key value
+  local names='index-url|extra-index-url|trusted-host|cert|proxy|timeout'
   echo '[global]' >"$work/pip.conf"
   while IFS= read -r line; do
-    [[ $line =~ ^[^=]*\.([a-z-]+)=\'(.*)\'$ ]] || continue
+    [[ $line =~ ^[^=]*\.($names)=\'(.*)\'$ ]] || continue
     key=${BASH_REMATCH[1]} value=${BASH_REMATCH[2]}
     echo "$key = $value" >>"$work/pip.conf"
     [[ $key != cert ]] || pip_options+=(--volume "$value:$value:ro")
-  done < <(python3 -m pip config list 2>/dev/null)
+  done < <(/usr/bin/python3 -m pip config list 2>/dev/null)
   pip_options+=(--volume "$work/pip.conf:/etc/pip.conf:ro")
 }
 
