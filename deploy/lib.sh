@@ -10,8 +10,10 @@ unset CDPATH  # with it, `cd` may print the folder
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 # Tests talk to servers of this machine, which no proxy reaches.
-export no_proxy=${no_proxy:+$no_proxy,}localhost,127.0.0.1,::1
-export NO_PROXY=$no_proxy
+no_proxy=${no_proxy:-${NO_PROXY:-}}
+[[ ,$no_proxy, == *,127.0.0.1,* ]] ||
+  no_proxy+=${no_proxy:+,}localhost,127.0.0.1,::1
+export no_proxy NO_PROXY=$no_proxy
 
 # A compiler needs up to about 1.5 GB of memory (for LibTorch's headers), so
 # memory may allow fewer jobs than there are processors.

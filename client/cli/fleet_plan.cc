@@ -28,10 +28,10 @@ void SetMemory(const PlanRequest& request, FleetPlan& plan) {
   plan.disk_bytes = partition + plan.store.split_bytes;
   plan.mapped_bytes = plan.disk_bytes;
   // A batch more than its share, since batches do not come one by one.
-  plan.in_flight_bytes =
+  plan.inflight_bytes =
       request.trainers * request.window_bytes / plan.servers() +
       request.batch.bytes;
-  plan.memory_bytes = plan.mapped_bytes + plan.in_flight_bytes + kProcessBytes;
+  plan.memory_bytes = plan.mapped_bytes + plan.inflight_bytes + kProcessBytes;
 }
 
 bool Fits(const PlanRequest& request, const FleetPlan& plan) {

@@ -69,9 +69,9 @@ struct FleetPlan {
 
   // Of one server.
   double disk_bytes = 0;
-  double mapped_bytes = 0;     // files, best kept in the page cache
-  double in_flight_bytes = 0;  // batches that are being made
-  double memory_bytes = 0;     // these and the process
+  double mapped_bytes = 0;    // files, best kept in the page cache
+  double inflight_bytes = 0;  // batches that are being made
+  double memory_bytes = 0;    // these and the process
   double busy_cores = 0;
   double client_bits = 0;  // per second, to trainers
   double peer_bits = 0;    // per second, to other servers

@@ -2,6 +2,7 @@
 #include "common/cli/durations.h"
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "common/base/field_error.h"
 #include "common/base/strings.h"
 
@@ -11,9 +12,11 @@ absl::StatusOr<absl::Duration> ParseDurationOption(std::string_view option,
                                                    const std::string& text,
                                                    absl::Duration min,
                                                    absl::Duration max) {
-  const bool has_unit = text.empty() || !absl::ascii_isdigit(text.back());
+  double seconds = 0;
+  const bool is_number =
+      absl::SimpleAtod(text, &seconds) && absl::ascii_isdigit(text.back());
   absl::Duration duration;
-  if (!absl::ParseDuration(has_unit ? text : text + "s", &duration) ||
+  if (!absl::ParseDuration(is_number ? text + "s" : text, &duration) ||
       duration < absl::ZeroDuration()) {
     return UsageError(StrCat(option, " \"", text,
                              "\" is not a duration; write e.g. 500ms, 30s or "

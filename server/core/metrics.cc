@@ -131,7 +131,7 @@ struct ServerMetrics::State {
                          "Bytes of requests, by RPC, as they arrived."));
   const PerMethod<prometheus::Gauge> in_flight = AddEach(
       kMethods, prometheus::BuildGauge()
-                    .Name("millrace_in_flight_calls")
+                    .Name("millrace_inflight_calls")
                     .Help("Calls that are running or waiting to run, by RPC.")
                     .Register(registry));
   const PerMethod<prometheus::Counter> sent =

@@ -70,10 +70,10 @@ MetricFamilies CallFamilies(const Scraped& scraped) {
       GaugeFamily("millrace_clients",
                   "Clients that have calls under the limit of an RPC.",
                   clients),
-      GaugeFamily("millrace_in_flight_bytes", "Bytes reserved by Sample calls.",
+      GaugeFamily("millrace_inflight_bytes", "Bytes reserved by Sample calls.",
                   scraped.inflight_bytes),
-      GaugeFamily("millrace_max_in_flight_bytes",
-                  "Limit on millrace_in_flight_bytes.",
+      GaugeFamily("millrace_max_inflight_bytes",
+                  "Limit on millrace_inflight_bytes.",
                   scraped.max_inflight_bytes),
       CounterFamily(
           "millrace_calls_ended_for_others_total",

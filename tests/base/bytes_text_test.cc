@@ -16,7 +16,7 @@ TEST(BytesTextTest, ChoosesAUnit) {
   EXPECT_EQ(BytesText(uint64_t{64} << 30), "64.0 GiB");
   EXPECT_EQ(BytesText(uint64_t{5} << 39), "2.5 TiB");
   EXPECT_EQ(BytesText(uint64_t{7} << 50), "7.0 PiB");
-  EXPECT_EQ(BytesText(UINT64_MAX), "16.0 EiB");
+  EXPECT_EQ(BytesText(0x1p64), "16.0 EiB");
 }
 
 // Never "1024.0 MiB".

@@ -38,7 +38,7 @@ TEST(ParseDurationOptionTest, HasLimits) {
 }
 
 TEST(ParseDurationOptionTest, NamesTheOptionAndWhatWasGiven) {
-  for (const char* text : {"", "soon", "-1s", "-5", "5 s", "5,5"}) {
+  for (const char* text : {"", "soon", "-1s", "-5", "5 s", "5,5", "1m30"}) {
     EXPECT_EQ(ParseDurationOption("--wait", text).status(),
               UsageError("--wait \"" + std::string(text) +
                          "\" is not a duration; write e.g. 500ms, 30s or 2m"));

@@ -48,8 +48,8 @@ TEST_F(FleetCommandsTest, StatusShowsEachServer) {
     EXPECT_EQ(server["state"], "ready");
     EXPECT_EQ(server["partitions"], OrderedJson({1 - i}));
     EXPECT_EQ(server["replica"], 0);
-    EXPECT_EQ(server["in_flight_bytes"], 0);
-    EXPECT_EQ(server["max_in_flight_bytes"], 3 << 19);
+    EXPECT_EQ(server["inflight_bytes"], 0);
+    EXPECT_EQ(server["max_inflight_bytes"], 3 << 19);
     EXPECT_GE(server["uptime_seconds"].get<double>(), 0);
     EXPECT_EQ(server["error"], "");
     EXPECT_EQ(server["damaged_partitions"], OrderedJson::object());

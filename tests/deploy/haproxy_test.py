@@ -22,7 +22,6 @@ import os
 import pathlib
 import re
 import signal
-import socket
 import ssl
 import statistics
 import subprocess
@@ -268,7 +267,7 @@ def check_calls(setup, servers, proxy):
     deploy.await_true(
         "the end of a call whose deadline has passed",
         lambda: servers[0].metric("millrace_calls_total") > ended and
-        servers[0].metric("millrace_in_flight_bytes") == 0, 30)
+        servers[0].metric("millrace_inflight_bytes") == 0, 30)
     print("a deadline ends the call at the server")
 
     with channel(setup, proxy.addresses[0], certificate=False) as to:
@@ -296,7 +295,7 @@ def check_flow(setup, server, proxy):
         after = server.metric("millrace_sent_bytes_total")
         assert before == after, "the server sends though nobody reads"
         assert after - sent < whole / 2, (after - sent, whole)
-        held = server.metric("millrace_in_flight_bytes")
+        held = server.metric("millrace_inflight_bytes")
         assert held > 0, "the call has ended"
         start = time.monotonic()
         assert client.call(SAMPLE, sample(GOOD_JOB)).status == 0
@@ -312,7 +311,7 @@ def check_flow(setup, server, proxy):
             beside = "no answer in 3 s"
         slow.reset(stream)
         deploy.await_true("the end of a call that was reset", lambda:
-                          server.metric("millrace_in_flight_bytes") == 0, 30)
+                          server.metric("millrace_inflight_bytes") == 0, 30)
     print(f"a client that does not read: of {whole >> 20} MB the server sent "
           f"{int(after - sent) >> 10} KB; another client waited "
           f"{1e3 * other:.0f} ms, a call on the same connection: {beside}")

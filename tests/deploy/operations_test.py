@@ -9,7 +9,7 @@ Runs on Debian 12; as root it installs the packages `prometheus`, `openssl`
 and `curl` if they are missing.
 
 Usage: operations_test.py [OPTION]
-  --bin DIR        the programs (default: of the first build that is there)
+  --bin DIR        the programs (default: of the newest build)
   --packages DIR   the packages, instead: runs the first block there, and the
                    others with what it has installed. Begins as a new system
                    does, without apt's lists of packages

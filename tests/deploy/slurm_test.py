@@ -9,7 +9,7 @@ Runs as root on Debian 12, and installs the packages that it needs. Has two more
 lines in /etc/hosts, which others do not see.
 
 Usage: slurm_test.py [--bin DIR] [--data DIR]
-  --bin DIR    the programs (default build/release/bin, build/cuda/bin or /usr/bin)
+  --bin DIR    the programs (default: those of the newest build, or in /usr/bin)
 """
 import argparse
 import atexit

@@ -67,7 +67,7 @@ TEST(PrintFleetStatusTest, ServerRecognisesItselfInTheList) {
   EXPECT_EQ(json["servers"][1]["self"], true);
   EXPECT_EQ(json["servers"][1]["address"], "host:7000");
   // Its own figures are of now.
-  EXPECT_EQ(json["servers"][1]["in_flight_bytes"], 77);
+  EXPECT_EQ(json["servers"][1]["inflight_bytes"], 77);
   EXPECT_EQ(json["missing_partitions"], Json({2}));
 }
 

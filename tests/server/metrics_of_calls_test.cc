@@ -94,7 +94,7 @@ TEST_F(MetricsOfCallsTest, CountCallsTheirTimesAndBytes) {
   EXPECT_GT(sent, static_cast<double>(payload));
   EXPECT_LT(sent, static_cast<double>(payload) + 5 * 1000);
   EXPECT_GT(ValueOf(home, OfMethod("sent_bytes_total", "Gather")), 0);
-  EXPECT_TRUE(AwaitValue(home, OfMethod("in_flight_calls", "Sample"), 0));
+  EXPECT_TRUE(AwaitValue(home, OfMethod("inflight_calls", "Sample"), 0));
 }
 
 TEST_F(MetricsOfCallsTest, PeerCallsAreTheOthersCalls) {
@@ -294,7 +294,7 @@ TEST(CallsInFlightTest, CountWhileTheyRun) {
   const auto stub = fleet.Stub(0);
   ::grpc::ClientContext context;
   const auto reader = stub->Sample(&context, Request(0));
-  EXPECT_TRUE(AwaitValue(home, OfMethod("in_flight_calls", "Sample"), 1));
+  EXPECT_TRUE(AwaitValue(home, OfMethod("inflight_calls", "Sample"), 1));
   EXPECT_EQ(ValueOf(home, OfMethod("clients", "Sample")), 1);
   EXPECT_EQ(ValueOf(home, OfMethod("clients", "Expand")), 0);
   EXPECT_EQ(ValueOf(home, OfMethod("call_seconds_count", "Sample")), 0);
@@ -304,7 +304,7 @@ TEST(CallsInFlightTest, CountWhileTheyRun) {
   EXPECT_EQ(reply.load().sample_calls(), 1u);
   EXPECT_EQ(reply.load().batches_per_second(), 0);
   context.TryCancel();
-  EXPECT_TRUE(AwaitValue(home, OfMethod("in_flight_calls", "Sample"), 0));
+  EXPECT_TRUE(AwaitValue(home, OfMethod("inflight_calls", "Sample"), 0));
   EXPECT_TRUE(AwaitValue(home, OfMethod("call_seconds_count", "Sample"), 1));
   EXPECT_EQ(ValueOf(home, OfMethod("clients", "Sample")), 0);
 }

@@ -67,7 +67,7 @@ TEST_F(ServerProgramTest, AnswersProbesAndPrometheus) {
   EXPECT_THAT(HttpGet(port, "/healthz"), StartsWith("HTTP/1.1 200 OK\r\n"));
   EXPECT_THAT(HttpGet(port, "/readyz"), StartsWith("HTTP/1.1 200 OK\r\n"));
   EXPECT_THAT(HttpGet(port, "/metrics"),
-              HasSubstr("\nmillrace_in_flight_calls{method=\"Sample\"} 0\n"));
+              HasSubstr("\nmillrace_inflight_calls{method=\"Sample\"} 0\n"));
   server.Signal(SIGTERM);
   EXPECT_EQ(server.ExitStatus(), 0);
 }

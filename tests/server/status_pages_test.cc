@@ -127,8 +127,8 @@ TEST_F(StatusPagesTest, ShowMetricsInPrometheusFormat) {
               AllOf(StartsWith(kYes),
                     HasSubstr("\r\nContent-Type: text/plain; version=0.0.4; "
                               "charset=utf-8\r\n"),
-                    HasSubstr("# TYPE millrace_max_in_flight_bytes gauge\n"
-                              "millrace_max_in_flight_bytes 1048576"),
+                    HasSubstr("# TYPE millrace_max_inflight_bytes gauge\n"
+                              "millrace_max_inflight_bytes 1048576"),
                     HasSubstr("# TYPE millrace_sample_seconds histogram\n")));
 }
 

@@ -54,13 +54,13 @@ def install(*packages):
 
 
 def find_programs():
-    """The folder of the programs: of the first build that is there, or of the
-    packages."""
-    for preset in ("release", "package", "cuda"):
-        folder = ROOT / "build" / preset / "bin"
-        if (folder / "millrace-server").exists():
-            return folder
-    return pathlib.Path("/usr/bin")
+    """The folder of the programs: of the newest build of a preset for them, or of
+    the packages."""
+    servers = [ROOT / "build" / preset / "bin/millrace-server"
+               for preset in ("release", "package", "cuda")]
+    return max((server for server in servers if server.exists()),
+               key=lambda server: server.stat().st_mtime,
+               default=pathlib.Path("/usr/bin/millrace-server")).parent
 
 
 def use_pretended_cuda(folder):

@@ -54,7 +54,7 @@ grep -q ' 200 ' <&3
 exec 3>&-
 never grep -i 'warn' /tmp/server0.txt
 
-train=(millrace-train --model sage --hidden 16 --layers 2 --fanouts "10,5"
+train=(millrace-train --model sage --hidden 16 --layers 2 --fanouts 10,5
        --batch-size 64 --lr 0.01 --epochs 3 --seed 1)
 "${train[@]}" --servers $fleet --workers 2 --checkpoint /tmp/checkpoint
 "${train[@]}" --store $store --device auto 2>&1 | tee /tmp/alone.txt

@@ -89,7 +89,7 @@ TEST(MembersJsonTest, HasEverything) {
   member.error = absl::UnavailableError("away\nwait");
   EXPECT_EQ(MembersJson({member}), nlohmann::ordered_json::parse(R"([{
       "address": "a:1", "state": "draining", "partitions": [0, 2],
-      "replica": 0, "in_flight_bytes": 7, "max_in_flight_bytes": 9,
+      "replica": 0, "inflight_bytes": 7, "max_inflight_bytes": 9,
       "uptime_seconds": 1.5, "version": "0.2.0", "error": "away",
       "damaged_partitions": {"1": "part-00001/x"}, "leaf_only": true,
       "failure": "a GPU has failed", "sampling_busy_ratio": 0.5,

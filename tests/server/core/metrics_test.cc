@@ -120,10 +120,10 @@ TEST(ServerMetricsTest, CallsAreInFlightUntilTheyStop) {
   metrics.StartCall("Gather");
   metrics.StopCall("Expand");
   const std::string text = Print(metrics);
-  for (const char* line : {"# TYPE millrace_in_flight_calls gauge",
-                           "millrace_in_flight_calls{method=\"Expand\"} 1",
-                           "millrace_in_flight_calls{method=\"Gather\"} 1",
-                           "millrace_in_flight_calls{method=\"Sample\"} 0"}) {
+  for (const char* line : {"# TYPE millrace_inflight_calls gauge",
+                           "millrace_inflight_calls{method=\"Expand\"} 1",
+                           "millrace_inflight_calls{method=\"Gather\"} 1",
+                           "millrace_inflight_calls{method=\"Sample\"} 0"}) {
     EXPECT_THAT(text, HasSubstr("\n" + std::string(line) + "\n"));
   }
 }

@@ -163,7 +163,7 @@ class StuckServerTest : public ::testing::Test {
   }
 
   bool AwaitRunning(int calls) {
-    return AwaitMetric(server(), "millrace_in_flight_calls{method=\"Sample\"}",
+    return AwaitMetric(server(), "millrace_inflight_calls{method=\"Sample\"}",
                        calls);
   }
 
@@ -225,9 +225,7 @@ TEST_F(StuckServerTest, QueuedCallsLeaveAtOnceWhenTheyEnd) {
 TEST_F(StuckServerTest, QueuedCallsDoNotUseUpTheMemoryOfOtherClients) {
   const ChannelPtr attacker = ChannelFrom("127.0.0.2", server().address());
   std::vector<std::unique_ptr<ManualCall>> calls;
-  const auto held = [&] {
-    return Metric(server(), "millrace_in_flight_bytes");
-  };
+  const auto held = [&] { return Metric(server(), "millrace_inflight_bytes"); };
   constexpr int kPadding = 4 << 20;
   // Whether a call with the padding is refused, given that `before` was held
   // when it was sent. The first two calls may still reserve a little more.
