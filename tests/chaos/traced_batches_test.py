@@ -114,9 +114,10 @@ def check_trace(trainer, home, owner, slow_address):
         for hop in hops:
             check(there[f"{hop}_slowest_partition"] == 1 and
                   there[f"{hop}_slowest_server"] == slow_address, there)
-            # There and back again.
-            check(there[f"{hop}_ms"] >= there[f"{hop}_wait_ms"] >= 2 * DELAY,
-                  there)
+            # There and back again. On a busy machine the request may be on its
+            # way before the thread that sent it begins to wait.
+            check(there[f"{hop}_ms"] >= 2 * DELAY, there)
+            check(there[f"{hop}_ms"] >= there[f"{hop}_wait_ms"] >= DELAY, there)
         check(there["total_ms"] + 1 >= there["queue_ms"] + there["sample_ms"] +
               there["gather_ms"] + there["leaf_queue_ms"] +
               there["finish_ms"], there)
