@@ -382,6 +382,8 @@ class StatusPageTest(unittest.TestCase):
                 self.assertNotEqual(self.browser.run("return document.title"),
                                     "owned")
                 self.check_quiet(server.server_port)
+                # The page asks the server until then.
+                self.browser.open("about:blank")
                 server.shutdown()
 
 
