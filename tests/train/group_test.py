@@ -43,6 +43,17 @@ class GroupTest(GroupCase):
     def test_killed_rank(self):
         self.lose(3, 1, signal.SIGKILL)
 
+    def test_writing_to_a_killed_rank_ends_no_other(self):
+        ranks = self.start_ranks(2)
+        # As if it had written to a socket whose other end is gone.
+        for process in ranks:
+            process.send_signal(signal.SIGPIPE)
+        self.assertIn("epoch ", ranks[0].stdout.readline())
+        ranks[1].kill()
+        _, stderr = ranks[0].communicate(timeout=LIMIT)
+        self.assertEqual(ranks[0].returncode, 1, stderr)
+        self.assertIn("rank 1", stderr)
+
     def test_killed_rank_zero(self):
         self.lose(2, 0, signal.SIGKILL)
 

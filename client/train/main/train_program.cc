@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <optional>
 
 #include "client/flags/job_flags.h"
@@ -284,6 +285,9 @@ absl::Status Train(const TrainCommand& command) {
   if (LogsItsLife(command, group)) {
     MILLRACE_RETURN_IF_ERROR(LogSetup(command, group, threads, options));
   }
+  // Gloo writes to a rank that may have died. As in Python, where SIGPIPE is
+  // ignored, the write fails, and the group reports which rank it has lost.
+  if (group.world > 1) std::signal(SIGPIPE, SIG_IGN);
   // Ends last: other hosts need it until all ranks have finished.
   absl::StatusOr<std::unique_ptr<ColocatedServer>> server = nullptr;
   MILLRACE_ASSIGN_OR_RETURN(const std::unique_ptr<Collectives> collectives,
