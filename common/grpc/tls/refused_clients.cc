@@ -18,7 +18,7 @@
 namespace millrace {
 namespace {
 
-// Whether to log `text` now: the same text is logged at most once a minute.
+// Whether to log `text` now.
 bool IsDue(const std::string& text) {
   struct Last {
     Mutex mutex;

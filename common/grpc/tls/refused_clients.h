@@ -7,7 +7,8 @@
 namespace millrace {
 
 // Logs that a client is refused, and the first line of `why`. Logs at most once
-// a second: refused clients try again every second, and there may be many.
+// a second, and the same line once a minute: refused clients try again every
+// second, and there may be many.
 void WarnOfRefusedClient(const absl::Status& why);
 
 // From now on, also logs the clients whose certificates OpenSSL refuses. Must

@@ -282,12 +282,14 @@ absl::Status ExplainConnection(const absl::Status& status,
   }
   const bool refused_again =
       tls->UnansweredHandshakes(address) >= kHandshakesThatTell;
-  return {refused_again ? absl::StatusCode::kUnauthenticated
-                        : absl::StatusCode::kUnavailable,
-          StrCat(server,
-                 " ended the handshake; does it want a certificate, or refuse "
-                 "this one?\ngive one that its CA signs, with a name that it "
-                 "allows; its log says why it refuses others")};
+  return {
+      refused_again ? absl::StatusCode::kUnauthenticated
+                    : absl::StatusCode::kUnavailable,
+      StrCat(server,
+             " ended the handshake; does it want a certificate, or refuse "
+             "this one?\nshow a certificate that the server's CA has signed, "
+             "with a name that the server allows; its log says why it "
+             "refuses one")};
 }
 
 }  // namespace millrace
