@@ -200,7 +200,9 @@ TEST_P(MinibatchFeederTest, CanEndWithStepsAhead) {
       feeder.CopyAhead();
     }
   }
-  EXPECT_GE(lending->released(), 3);
+  // On a CPU, nothing is copied ahead.
+  const size_t taken = 1 + (device_.is_cpu() ? 0 : MinibatchFeeder::kAhead);
+  EXPECT_GE(lending->released(), static_cast<int>(taken));
   EXPECT_EQ(lending->released_early(), 0);
 }
 
