@@ -59,21 +59,14 @@ need_mounted_root() {
   fi
 }
 
-# debian_sources: prints the sources of Debian 12 that apt has on this machine, or
-# else Debian's own. (Others need keys, which a bare system lacks.)
+# debian_sources: prints the sources of Debian 12 that apt has on this machine.
+# (Others need keys, which a bare system lacks.)
 debian_sources() {
-  local sources
-  sources=$(apt-get indextargets 'Created-By: Packages' --format \
+  apt-get indextargets 'Created-By: Packages' --format \
     '$(ORIGIN) $(REPO_URI) $(RELEASE) $(COMPONENT)' |
     sed -nE -e 's/^Debian //; s/^ ?([^ ]*\/debian(-security)?\/ )/\1/; t found; d' \
       -e ': found; s/^([^ ]+ bookworm(-updates|-security)? (main|non-free-firmware))$/deb \1/p' |
-    sort -u)
-  if ! grep -q ' bookworm main$' <<<"$sources"; then
-    sources='deb http://deb.debian.org/debian bookworm main
-deb http://deb.debian.org/debian bookworm-updates main
-deb http://deb.debian.org/debian-security bookworm-security main'
-  fi
-  echo "$sources"
+    sort -u
 }
 
 # apt_setting NAME: prints a setting of apt on this machine.
@@ -84,12 +77,15 @@ apt_setting() {
 }
 
 # copy_apt_settings ROOT: lets apt in a root fetch what it needs as apt does here:
-# from the same sources of Debian, by the same proxies and, for https, with the
-# certificates of this machine.
+# from the same sources of Debian, if there are any, by the same proxies and, for
+# https, with the certificates of this machine.
 copy_apt_settings() {
-  local authorities
-  rm -f "$1"/etc/apt/sources.list.d/*
-  debian_sources >"$1/etc/apt/sources.list"
+  local authorities sources
+  sources=$(debian_sources)
+  if grep -q ' bookworm main$' <<<"$sources"; then
+    rm -f "$1"/etc/apt/sources.list.d/*
+    echo "$sources" >"$1/etc/apt/sources.list"
+  fi
   mkdir -p "$1/etc/apt/apt.conf.d"
   {
     apt-config dump --no-empty Acquire | grep -iE \
@@ -104,13 +100,14 @@ copy_apt_settings() {
   } >"$1/etc/apt/apt.conf.d/90millrace-test"
 }
 
-# bootstrap FOLDER: puts a minimal Debian 12 there.
+# bootstrap FOLDER: puts a minimal Debian 12 there, from where apt has it here, or
+# else from debootstrap's own mirror.
 bootstrap() (
   need_package debootstrap:debootstrap
   proxy=${http_proxy:-$(apt_setting Acquire::http::Proxy)}
   [[ -z $proxy || $proxy == DIRECT ]] || export http_proxy=$proxy
   mirror=$(debian_sources | awk '$3 == "bookworm" && $4 == "main" {print $2; exit}')
-  debootstrap --variant=minbase bookworm "$1" "$mirror" >"$1.log" 2>&1 ||
+  debootstrap --variant=minbase bookworm "$1" ${mirror:+"$mirror"} >"$1.log" 2>&1 ||
     { tail "$1.log" >&2; return 1; }
 )
 
